@@ -1,0 +1,57 @@
+import type { Bytes } from './driver.ts'
+
+// RFC 8010 section 3.5.2, names as in RFC 8011 section 5.1.
+/** The syntaxes in which an IPP attribute value travels. */
+export type IppTag =
+  | 'unsupported'
+  | 'unknown'
+  | 'no-value'
+  | 'integer'
+  | 'boolean'
+  | 'enum'
+  | 'octetString'
+  | 'dateTime'
+  | 'resolution'
+  | 'rangeOfInteger'
+  | 'collection'
+  | 'textWithLanguage'
+  | 'nameWithLanguage'
+  | 'textWithoutLanguage'
+  | 'nameWithoutLanguage'
+  | 'keyword'
+  | 'uri'
+  | 'uriScheme'
+  | 'charset'
+  | 'naturalLanguage'
+  | 'mimeMediaType'
+
+/**
+ * integer, enum: number; boolean; all text syntaxes: string; octetString: bytes; dateTime: ISO 8601 text;
+ * resolution: dots per `unit`; rangeOfInteger: both bounds included; out-of-band (unsupported, unknown, no-value): null.
+ */
+export type IppValue =
+  | number
+  | boolean
+  | string
+  | null
+  | Bytes
+  | { readonly lower: number; readonly upper: number }
+  | { readonly x: number; readonly y: number; readonly unit: 'dpi' | 'dpcm' }
+  | { readonly language: string; readonly text: string }
+  | { readonly collection: IppAttributes }
+
+/** One attribute, always as a list of values (1setOf), each with the syntax it travels in. */
+export interface IppAttribute {
+  readonly tag: IppTag
+  readonly values: readonly IppValue[]
+}
+
+export type IppAttributes = { readonly [name: string]: IppAttribute }
+
+/** The text values of an attribute; an absent attribute has none. */
+export const ippTexts = (attributes: IppAttributes, name: string): string[] =>
+  (attributes[name]?.values ?? []).filter((value): value is string => typeof value === 'string')
+
+/** The numbers (integer, enum) of an attribute; an absent attribute has none. */
+export const ippNumbers = (attributes: IppAttributes, name: string): number[] =>
+  (attributes[name]?.values ?? []).filter((value): value is number => typeof value === 'number')

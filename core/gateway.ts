@@ -1,0 +1,112 @@
+import type { ExtensionKind, PrinterEntry } from './config.ts'
+import type { Submission } from './documents/document.ts'
+import type { Media, Options } from './driver/index.ts'
+import type { Job, JobState } from './jobs/job.ts'
+import type { PrinterView } from './printers/printer.ts'
+
+/** Who asks. `targets` null: all printers. `seesAllJobs`: jobs of other keys too. */
+export interface Caller {
+  readonly keyId: string | null
+  readonly targets: readonly string[] | null
+  readonly seesAllJobs: boolean
+}
+
+export interface PrintRequest {
+  readonly target: string
+  readonly submission: Submission
+  readonly title: string | null
+  readonly source: string | null
+  readonly wait: boolean
+  readonly options: Options
+  readonly idempotencyKey: string | null
+  readonly caller: Caller
+}
+
+export interface TestPrintRequest {
+  readonly target: string
+  readonly media: string | null
+  readonly caller: Caller
+}
+
+/**
+ * How a print request ended: `completed`; `accepted` (the client does not wait); `notReady` (pre-flight refused it);
+ * `failed` (at the printer or the spooler); `stillPrinting` (`jobs.wait` ran out; the job goes on).
+ */
+export interface PrintOutcome {
+  readonly outcome: 'completed' | 'accepted' | 'notReady' | 'failed' | 'stillPrinting'
+  readonly job: Job
+  /** The request met a job that its idempotency key names already. */
+  readonly replayed: boolean
+  /** …and asked for something else than that job. */
+  readonly mismatch: boolean
+}
+
+export interface JobQuery {
+  readonly printer?: string
+  readonly state?: JobState
+  readonly cursor?: string
+  readonly limit: number
+  readonly caller: Caller
+}
+
+export interface DriverView {
+  readonly id: string
+  readonly title: string
+  readonly content: 'raw' | 'zpl' | 'pdf'
+  readonly builtIn: boolean
+  readonly mediaRequired: boolean
+}
+
+export interface ExtensionView {
+  readonly name: string
+  readonly kind: ExtensionKind
+  readonly state: 'running' | 'stopped' | 'failed' | 'unknown'
+  /** ISO 8601: since when it has been seen in this state. */
+  readonly since: string | null
+  readonly detail: string
+}
+
+/** Specification 2.3. */
+export interface DeviceStatus {
+  readonly uptime: number
+  readonly version: string
+  readonly load: number
+  readonly totalMemory: number
+  readonly freeMemory: number
+  readonly ipAddress: string
+  readonly buildVersion: string
+  readonly builtAt: string
+  readonly hostname: string
+  readonly domain: string
+  readonly extensions: readonly ExtensionView[]
+}
+
+/** What may be changed on a printer: an absent field stays, null goes back to what is detected. */
+export interface PrinterChange {
+  readonly model?: string | null
+  readonly driver?: string | null
+  readonly tags?: readonly string[]
+}
+
+/** The verbs of the gateway. Every refusal is a `GatewayError`; print outcomes are values. */
+export interface Gateway {
+  print(request: PrintRequest): Promise<PrintOutcome>
+  testPrint(request: TestPrintRequest): Promise<PrintOutcome>
+  job(jobId: string, caller: Caller): Promise<Job>
+  jobs(query: JobQuery): Promise<{ jobs: readonly Job[]; cursor: string | null }>
+  cancel(jobId: string, caller: Caller): Promise<Job>
+  /** At once, from what is known. */
+  printers(caller: Caller): readonly PrinterView[]
+  /** Asks the printer, within the probe budget. */
+  printer(path: string, caller: Caller): Promise<PrinterView>
+  addPrinter(entry: PrinterEntry): Promise<PrinterView>
+  changePrinter(path: string, change: PrinterChange): Promise<PrinterView>
+  removePrinter(path: string): Promise<void>
+  media(path: string, caller: Caller): Promise<readonly Media[]>
+  drivers(): readonly DriverView[]
+  /** Runs all enabled sources; a scan that runs already is joined. */
+  discover(): Promise<void>
+  status(): Promise<DeviceStatus>
+  /** Takes no more jobs, lets running transfers end within the limit, and closes everything. */
+  close(): Promise<void>
+}

@@ -1,0 +1,62 @@
+import type { PreflightPolicy, SpoolerKind } from '../config.ts'
+import type { Detection } from '../driver/detect.ts'
+import type { Facts, Supply } from '../driver/index.ts'
+
+export type PrinterStatus = 'idle' | 'processing' | 'stopped' | 'offline' | 'unknown'
+
+export interface Connection {
+  readonly type: 'network' | 'usb' | 'serial'
+  readonly host?: string
+  readonly port?: number
+  readonly protocol?: 'tcp' | 'ipp' | 'http' | 'https'
+  readonly serialNumber?: string
+  readonly device?: string
+}
+
+/** A printer as the store keeps it. */
+export interface PrinterRecord {
+  readonly id: string
+  readonly path: string
+  readonly uri: string
+  readonly deviceId: string | null
+  readonly identity: 'strong' | 'weak'
+  readonly discovered: boolean
+  /** Set by people: these survive rediscovery. */
+  readonly model: string | null
+  readonly driver: string | null
+  readonly tags: readonly string[]
+  readonly traits: Readonly<Record<string, string | number | boolean | null>>
+  readonly spooler: SpoolerKind | null
+  readonly preflight: PreflightPolicy | null
+  /** What is known of it. */
+  readonly facts: Facts
+}
+
+/** A printer as clients see it (specification 2.1, decisions.md section 4). */
+export interface PrinterView {
+  readonly id: string
+  readonly type: 'printer'
+  readonly path: string
+  readonly uri: string
+  readonly connection: Connection
+  readonly model: string
+  readonly content: 'raw' | 'pdf' | 'zpl'
+  readonly supportedFormats: readonly string[]
+  readonly discovered: boolean
+  readonly localAddress: string | null
+  readonly status: PrinterStatus
+  readonly statusReasons: readonly string[]
+  readonly statusText: string
+  /** Milliseconds since the printer was really asked; null: never. */
+  readonly statusAge: number | null
+  readonly mediaSupported: readonly string[]
+  readonly mediaLoaded: readonly string[]
+  readonly supplies: readonly Supply[]
+  readonly driver: string | null
+  readonly tags: readonly string[]
+  readonly deviceId: string | null
+  readonly identity: 'strong' | 'weak'
+  readonly queuedJobs: number
+  /** Why this driver: the rule that won, and what else was close; `forced` when a person named it. */
+  readonly detection: Detection & { readonly forced: boolean }
+}
