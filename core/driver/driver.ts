@@ -52,6 +52,12 @@ export interface IoOf {
   ipp: { attributes(names: readonly string[]): Promise<IppAttributes | null> }
 }
 
+/**
+ * Why a printer is asked. `status`: a person or the list wants to know. `job`: before the first byte, on the link that
+ * will carry the job. `sent`: bytes of a job have left, and `confirm` judges what comes back.
+ */
+export type ProbeReason = 'status' | 'job' | 'sent'
+
 interface ProbeVia<T extends Traits, C extends keyof IoOf> {
   readonly via: C
   /** `tcp` only. */
@@ -60,8 +66,13 @@ interface ProbeVia<T extends Traits, C extends keyof IoOf> {
   readonly over?: readonly LinkKind[]
   /** Whether it may ask while a job is on the printer's link. */
   readonly duringJobs?: boolean
+  /**
+   * `link` only: ends what a run for a `job` began, such as a lock. The core sends it on the same link when the job's
+   * own bytes do not follow that run, or break off.
+   */
+  readonly release?: Bytes
   /** What the printer says, or null when nothing usable came. Throws nothing. */
-  run(io: IoOf[C], printer: Printer<T>, why: 'status' | 'job'): Promise<Report | null>
+  run(io: IoOf[C], printer: Printer<T>, why: ProbeReason): Promise<Report | null>
 }
 
 /** One way to ask a printer how it is. A driver's probes are tried in order until one gives a report. */
@@ -129,6 +140,13 @@ export interface Verdict {
   readonly conditions?: readonly Condition[]
 }
 
+/** Bytes around any job (PJL, process id) or IPP attributes with it. */
+export interface Wrapping {
+  readonly before?: Bytes
+  readonly after?: Bytes
+  readonly attributes?: IppAttributes
+}
+
 /** A document that the driver makes; planned and sent like any client's. */
 export interface MadeDocument {
   readonly type: string
@@ -161,8 +179,7 @@ export interface Driver<T extends Traits = Traits> {
   /** A print or test print must name its medium. */
   readonly mediaRequired?: boolean
   capabilities(printer: Printer<T>): Later<Capabilities>
-  /** Bytes around any job (PJL, process id) or IPP attributes with it. */
-  wrap?(job: Job, printer: Printer<T>): Later<{ before?: Bytes; after?: Bytes; attributes?: IppAttributes }>
+  wrap?(job: Job, printer: Printer<T>): Later<Wrapping>
   /** One page of dots in the printer's language. Needs `modes`. */
   encode?(page: Page, job: Job, printer: Printer<T>): Later<Bytes>
   /** Judges all that came since the first byte; called at every arrival, in mid-send and in recovery. */

@@ -16,6 +16,10 @@ export type Frame = { readonly head: readonly (readonly [mask: number, value: nu
   | { readonly length: { readonly at: number; readonly bits: readonly number[]; readonly plus: number } }
 )
 
+/** The head of messages that begin with this latin1 text. */
+export const textHead = (text: string): (readonly [mask: number, value: number])[] =>
+  Array.from(text, (character) => [0xff, character.charCodeAt(0) & 0xff] as const)
+
 /** One whole message from a device, asked for or spontaneous. */
 export interface Message {
   readonly kind: string

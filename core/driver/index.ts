@@ -30,14 +30,16 @@ export {
   type Page,
   type Printer,
   type Probe,
+  type ProbeReason,
   type Report,
   type Sent,
   type Supply,
   type Traits,
   type Verdict,
+  type Wrapping,
 } from './driver.ts'
 export { cleanText, type Facts, readDeviceId, type Scheme } from './facts.ts'
-export { type Frame, Framer, type Frames, type Message } from './frame.ts'
+export { type Frame, Framer, type Frames, type Message, textHead } from './frame.ts'
 export {
   type IppAttribute,
   type IppAttributes,
