@@ -1,3 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { Ajv } from 'ajv'
+import { type ConfigFlag, isObject, overlay, PREFIX } from './config-overlay.ts'
+import { problemLines } from './config-problems.ts'
+import { type ConfigFile, ConfigFileSchema } from './config-schema.ts'
+import { fail } from './errors.ts'
+import { readDuration, readSize } from './units.ts'
+
 /** `gate`: refuse when the printer is not ready. `advise`: report, send all the same. `off`: do not ask. */
 export type PreflightPolicy = 'gate' | 'advise' | 'off'
 export type SpoolerKind = 'direct' | 'cups'
@@ -75,7 +84,138 @@ export interface Config {
     readonly waitMs: number
     readonly retryForMs: number
     readonly holdForMs: number
+    /** A device that has all bytes and neither closes nor answers: `assumed` after this. */
+    readonly quietMs: number
+    /** A device that answers and is still printing: its verdict is awaited for this. */
+    readonly confirmMs: number
+    /** A device that takes no byte in mid-job: the job fails after this. */
+    readonly stallMs: number
   }
   readonly auth: { readonly open: readonly string[]; readonly apiKey: string | null }
   readonly extensions: readonly ExtensionEntry[]
+}
+
+/** Where a configuration comes from, weakest first. `file` null: the default file, when it is there. */
+export interface ConfigSources {
+  readonly file: string | null
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** What the command line said, by the name of the flag. */
+  readonly flags: Readonly<Partial<Record<ConfigFlag, string>>>
+  /** The folder that `file` and the paths of variables and flags are relative to. */
+  readonly folder: string
+}
+
+export const DEFAULT_CONFIG_FILE = 'print-gateway.json'
+
+/** The JSON Schema of the configuration file. */
+export const publishedSchema = (): object => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'print-gateway configuration',
+  ...(JSON.parse(JSON.stringify(ConfigFileSchema)) as object),
+})
+
+/**
+ * The configuration from file, environment and flags, checked whole and frozen. Relative paths of the file are relative
+ * to its folder. Throws CONFIG_INVALID with one line for each problem.
+ */
+export function loadConfig({ file, env, flags, folder }: ConfigSources): Config {
+  const path = resolve(folder, file ?? DEFAULT_CONFIG_FILE)
+  const raw = readFile(path, file)
+  rebasePaths(raw, dirname(path))
+  const origins = new Map<string, string>()
+  const problems = overlay(raw, origins, env, flags, folder)
+
+  const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, allowUnionTypes: true })
+  if (!ajv.validate(ConfigFileSchema, raw)) problems.unshift(...problemLines(ajv.errors ?? [], origins))
+  if (problems.length > 0) throw fail('CONFIG_INVALID', [problems.join('\n')])
+  return freeze(inBaseUnits(raw as ConfigFile, resolve(folder), env[`${PREFIX}API_KEY`] || null))
+}
+
+function readFile(path: string, named: string | null): Record<string, unknown> {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    if (named === null && (cause as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw fail(
+      'CONFIG_INVALID',
+      [`The configuration file ${path} cannot be read: ${(cause as Error).message}`],
+      {},
+      cause,
+    )
+  }
+  try {
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    if (isObject(value)) return value
+  } catch (cause) {
+    throw fail('CONFIG_INVALID', [`The configuration file ${path} is not JSON: ${(cause as Error).message}`], {}, cause)
+  }
+  throw fail('CONFIG_INVALID', [`The configuration file ${path} holds no JSON object.`])
+}
+
+/** Paths of the file become absolute before anything lies over them; what is no text stays for the check to find. */
+function rebasePaths(raw: Record<string, unknown>, base: string): void {
+  const rebase = (holder: unknown, key: string, only = (_: string) => true) => {
+    if (!isObject(holder)) return
+    const value = holder[key]
+    const move = (text: unknown) => (typeof text === 'string' && text !== '' && only(text) ? resolve(base, text) : text)
+    if (value !== undefined) holder[key] = Array.isArray(value) ? value.map(move) : move(value)
+  }
+  const { server, documents, extensions } = raw
+  rebase(raw, 'data')
+  rebase(raw, 'drivers', (text) => /^\.{0,2}\//.test(text))
+  if (isObject(server)) for (const key of ['cert', 'key']) rebase(server.tls, key)
+  if (isObject(documents)) rebase(documents.files, 'roots')
+  if (Array.isArray(extensions)) for (const extension of extensions) rebase(extension?.check, 'pidFile')
+}
+
+function inBaseUnits(file: ConfigFile, folder: string, apiKey: string | null): Config {
+  const { server, discovery, documents, preflight, limits, jobs, auth } = file
+  const { budget, default: policy, ...byDriver } = preflight
+  const ms = (text: string) => readDuration(text)!
+  const bytes = (text: string) => readSize(text)!
+  return {
+    server: {
+      host: server.host,
+      port: server.port,
+      tls: server.tls,
+      jsonLimitBytes: bytes(server.jsonLimit),
+      domain: server.domain,
+    },
+    data: resolve(folder, file.data),
+    spooler: file.spooler,
+    cups: file.cups,
+    drivers: file.drivers,
+    printers: file.printers,
+    discovery: { ...without(discovery, 'timeout'), timeoutMs: ms(discovery.timeout) },
+    documents: {
+      urls: { ...without(documents.urls, 'timeout'), timeoutMs: ms(documents.urls.timeout) },
+      files: documents.files,
+      maxBytes: bytes(documents.maxBytes),
+    },
+    preflight: { budgetMs: ms(budget), default: policy, drivers: byDriver as Record<string, PreflightPolicy> },
+    limits: { ...without(limits, 'diskFree'), diskFreeBytes: bytes(limits.diskFree) },
+    jobs: {
+      retentionMs: ms(jobs.retention),
+      waitMs: ms(jobs.wait),
+      retryForMs: ms(jobs.retryFor),
+      holdForMs: ms(jobs.holdFor),
+      quietMs: ms(jobs.quiet),
+      confirmMs: ms(jobs.confirm),
+      stallMs: ms(jobs.stall),
+    },
+    auth: { open: auth.open, apiKey },
+    extensions: file.extensions as unknown as readonly ExtensionEntry[],
+  }
+}
+
+function without<T extends object, K extends keyof T>(value: T, key: K): Omit<T, K> {
+  const { [key]: _, ...rest } = value
+  return rest
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  Object.values(value).forEach(freeze)
+  return Object.freeze(value)
 }
