@@ -9,7 +9,7 @@ export type ConfigFlag = keyof typeof CONFIG_FLAGS
 export const PREFIX = 'PRINT_GATEWAY_'
 const SHORT_NAMES: Readonly<Record<string, string>> = { 'server.host': 'HOST', 'server.port': 'PORT' }
 // Variables that are read elsewhere: the key by `loadConfig` itself, the address by the commands that speak HTTP.
-const OTHER_VARIABLES = [`${PREFIX}API_KEY`, `${PREFIX}URL`]
+export const OTHER_VARIABLES = [`${PREFIX}API_KEY`, `${PREFIX}URL`]
 
 /** A key of the file: dotted, with its variable (scalars only), its default as the file would write it. */
 export interface ConfigKey {

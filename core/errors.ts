@@ -6,6 +6,7 @@ const SENTENCES = {
   MEDIA_INVALID: (what: string) => what,
   KEY_INVALID: () => 'The header X-API-Key is missing or names no valid key.',
   KEY_FORBIDS: (what: string) => `This key may not ${what}.`,
+  KEY_UNKNOWN: (id: string) => `No key with ID: ${id}`,
   JOB_UNKNOWN: (id: string) => `No job with ID: ${id}`,
   PRINTER_UNKNOWN: (path: string) => `No printer with path: ${path}`,
   PRINTER_EXISTS: (path: string) => `A printer with path ${path} exists already.`,

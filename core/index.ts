@@ -1,8 +1,13 @@
 /** The door for the server. */
 export type * from './config.ts'
+export { loadConfig, publishedSchema } from './config.ts'
+export { CONFIG_FLAGS, type ConfigFlag, configKeys, OTHER_VARIABLES } from './config-overlay.ts'
+export { PrinterEntrySchema, TAG_PATTERN } from './config-schema.ts'
 export type * from './documents/document.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorDetails, fail, GatewayError } from './errors.ts'
 export type * from './gateway.ts'
 export type * from './jobs/job.ts'
 export type * from './printers/printer.ts'
 export type * from './store/store.ts'
+export { nearest } from './suggest.ts'
+export { readDuration } from './units.ts'
