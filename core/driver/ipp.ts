@@ -1,7 +1,7 @@
 import type { Bytes } from './driver.ts'
 
 // RFC 8010 section 3.5.2, names as in RFC 8011 section 5.1.
-/** The syntaxes in which an IPP attribute value travels. */
+/** The syntaxes in which an IPP attribute value travels; one without a name is its tag in hex (`0x7f`). */
 export type IppTag =
   | 'unsupported'
   | 'unknown'
@@ -24,10 +24,12 @@ export type IppTag =
   | 'charset'
   | 'naturalLanguage'
   | 'mimeMediaType'
+  | `0x${string}`
 
 /**
  * integer, enum: number; boolean; all text syntaxes: string; octetString: bytes; dateTime: ISO 8601 text;
  * resolution: dots per `unit`; rangeOfInteger: both bounds included; out-of-band (unsupported, unknown, no-value): null.
+ * Octets stand for a value whose content its syntax does not allow (text that is not UTF-8) and for unnamed syntaxes.
  */
 export type IppValue =
   | number
@@ -44,6 +46,8 @@ export type IppValue =
 export interface IppAttribute {
   readonly tag: IppTag
   readonly values: readonly IppValue[]
+  /** One syntax per value, where they differ; `tag` is then the first one's. */
+  readonly tags?: readonly IppTag[]
 }
 
 export type IppAttributes = { readonly [name: string]: IppAttribute }
