@@ -1,0 +1,67 @@
+import { Type } from 'typebox'
+import { type Caller, fail, type Gateway, type PrinterEntry, PrinterEntrySchema } from '../../core/index.ts'
+import { PREFIX, said } from '../envelope.ts'
+import { type Api, OptionalText, type RouteOptions } from './api.ts'
+
+const Path = Type.Object({ path: Type.String({ minLength: 1 }) })
+// The configuration refuses keys it does not know; a request ignores fields it does not know.
+const NewPrinter = Type.Object(PrinterEntrySchema.properties)
+const Change = Type.Object({
+  model: OptionalText(255),
+  driver: OptionalText(64),
+  tags: PrinterEntrySchema.properties.tags,
+})
+
+export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promise<void> {
+  const reading = { scopes: ['read', 'manage'], does: 'see printers' } as const
+  const managing = { scopes: ['manage'], does: 'change printers' } as const
+
+  api.get('/printers', { config: reading }, async (request) =>
+    said('Successfully obtained printers.', gateway.printers(request.caller)),
+  )
+
+  api.post('/printers', { config: managing, schema: { body: NewPrinter } }, async (request, reply) => {
+    if (request.caller.targets !== null) throw fail('KEY_FORBIDS', ['add printers: it is limited to some'])
+    const printer = await gateway.addPrinter(knownFields(request.body as PrinterEntry))
+    reply.code(201).header('location', `${PREFIX}/printers/${encodeURIComponent(printer.path)}`)
+    return said('Printer added.', printer)
+  })
+
+  api.get('/printers/:path', { config: reading, schema: { params: Path } }, async (request) =>
+    said('Printer retrieved.', await gateway.printer(request.params.path, request.caller)),
+  )
+
+  api.patch('/printers/:path', { config: managing, schema: { params: Path, body: Change } }, async (request) => {
+    const { path } = request.params
+    await mustSee(gateway, path, request.caller)
+    const { model, driver, tags } = request.body
+    const change = {
+      ...(model !== undefined && { model }),
+      ...(driver !== undefined && { driver }),
+      ...(tags !== undefined && { tags }),
+    }
+    return said('Printer changed.', await gateway.changePrinter(path, change))
+  })
+
+  api.delete('/printers/:path', { config: managing, schema: { params: Path } }, async (request) => {
+    await mustSee(gateway, request.params.path, request.caller)
+    await gateway.removePrinter(request.params.path)
+    return said('Printer removed.', null)
+  })
+
+  api.get('/printers/:path/media', { config: reading, schema: { params: Path } }, async (request) =>
+    said('Successfully obtained media.', await gateway.media(request.params.path, request.caller)),
+  )
+}
+
+/** A key that is limited to some printers changes no others; for it, those do not exist. */
+async function mustSee(gateway: Gateway, path: string, caller: Caller): Promise<void> {
+  if (caller.targets !== null) await gateway.media(path, caller)
+}
+
+const FIELDS = Object.keys(PrinterEntrySchema.properties) as readonly (keyof PrinterEntry)[]
+
+const knownFields = (body: PrinterEntry): PrinterEntry =>
+  Object.fromEntries(
+    FIELDS.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]),
+  ) as unknown as PrinterEntry
