@@ -1,4 +1,3 @@
-import { pino } from 'pino'
 import {
   type ApiKeyRecord,
   type ApiKeyStore,
@@ -13,6 +12,7 @@ import {
 } from '../../core/index.ts'
 import { buildApp } from '../../server/app.ts'
 import { type KeyRing, openKeys, type Scope } from '../../server/keys.ts'
+import { createLog } from '../../server/log.ts'
 
 export const JOB: Job = {
   jobId: '0190a6b2-7c1e-7000-8000-000000000001',
@@ -153,7 +153,7 @@ export async function bench(
     gateway,
     keys,
     config,
-    log: pino({ level: 'debug' }, { write: (line) => void log.push(line) }),
+    log: createLog('debug', { write: (line) => void log.push(line) }),
   })
   await app.ready()
   return {
