@@ -17,7 +17,8 @@ export function decodeBase64(content: string, maxBytes: number): Decoded {
   // the low half of wide characters, so these are looked for first.
   if (/^[\0-\x7f]*$/.test(body)) {
     const bytes = Buffer.from(body, 'base64')
-    if (bytes.length === size && body.length % 4 !== 1) return { bytes }
+    const whole = body.endsWith('=') ? body.length % 4 === 0 : body.length % 4 !== 1
+    if (bytes.length === size && whole) return { bytes }
   }
   return decodeCarefully(body, skipped)
 }

@@ -83,12 +83,6 @@ export function asDocument(
   return { type, size, sha256, bytes, spool, open }
 }
 
-/** A document whose bytes are at hand, such as a test page. */
-export function documentOf({ type, bytes }: { readonly type: string; readonly bytes: Bytes }): Document {
-  const { size, sha256 } = inMemory(bytes)
-  return { type, size, sha256, bytes, spool: null, open: () => once(bytes) }
-}
-
 /** The document that a job's record names. */
 export const documentInSpool = (ref: DocumentRef, spool: SpoolStore): Document =>
   asDocument({ ...ref, bytes: null }, ref.type, spool)

@@ -8,8 +8,9 @@ import t from 'tap'
 import type { Config } from '../../core/config.ts'
 import { decodeBase64 } from '../../core/documents/base64.ts'
 import { CONTENT_TYPES } from '../../core/documents/content-type.ts'
+import { documentOfBytes } from '../../core/documents/in-memory.ts'
 import { createIntake } from '../../core/documents/intake.ts'
-import { documentInSpool, documentOf, spoolDocument } from '../../core/documents/keep.ts'
+import { documentInSpool, spoolDocument } from '../../core/documents/keep.ts'
 import { readPageRange, selectPages } from '../../core/documents/pages.ts'
 import { sniff } from '../../core/documents/sniff.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -124,7 +125,7 @@ t.test('a raw body beyond 1 MiB goes to the spool as it comes, and is the same d
 
 t.test('a document held in memory can be put into the spool, once', async (t) => {
   const { store, kept, counts } = memorySpool()
-  const document = await spoolDocument(documentOf({ type: 'text/plain', bytes: Buffer.from('hello') }), store, {
+  const document = await spoolDocument(documentOfBytes(Buffer.from('hello'), 'text/plain'), store, {
     stable: true,
   })
   t.equal(kept.get(document.spool!)!.toString(), 'hello')
