@@ -111,8 +111,16 @@ export const DEFAULT_CONFIG_FILE = 'print-gateway.json'
 export const publishedSchema = (): object => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'print-gateway configuration',
-  ...(JSON.parse(JSON.stringify(ConfigFileSchema)) as object),
+  ...(JSON.parse(JSON.stringify(ConfigFileSchema), requireNoDefaults) as object),
 })
+
+/** What has a default may be absent; `loadConfig` requires it only after the defaults are in. */
+function requireNoDefaults(_key: string, value: unknown): unknown {
+  if (!isObject(value) || !Array.isArray(value.required) || !isObject(value.properties)) return value
+  const { properties } = value
+  const required = value.required.filter((name: string) => !Object.hasOwn(properties[name] as object, 'default'))
+  return { ...value, required }
+}
 
 /**
  * The configuration from file, environment and flags, checked whole and frozen. Relative paths of the file are relative
