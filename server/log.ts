@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** The log of the gateway: one JSON line an event, keys and credentials left out. */
+/** The log of the gateway: one JSON line an event, on standard error, keys and credentials left out. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -17,5 +17,5 @@ export function createLog(level: string, destination?: DestinationStream): Logge
       censor: '[left out]',
     },
   }
-  return destination ? pino(options, destination) : pino(options)
+  return pino(options, destination ?? pino.destination(2))
 }

@@ -1,0 +1,20 @@
+import { readFileSync, statSync } from 'node:fs'
+
+/** What `npm run build` fixed: package version, the commit where there is one, the day. */
+export interface BuildInfo {
+  readonly version: string
+  readonly buildVersion: string
+  /** `YYYY-MM-DD`. */
+  readonly builtAt: string
+}
+
+/** Read from what the build left; straight from the sources, the package stands in for it. */
+export function readBuild(): BuildInfo {
+  try {
+    return JSON.parse(readFileSync(new URL('../build.json', import.meta.url), 'utf8')) as BuildInfo
+  } catch {
+    const file = new URL('../package.json', import.meta.url)
+    const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
+    return { version, buildVersion: `${version}+source`, builtAt: statSync(file).mtime.toISOString().slice(0, 10) }
+  }
+}
