@@ -1,4 +1,10 @@
 /** Everything a printer family may import from the gateway; published as `print-gateway/driver`. */
+export {
+  JOB_ATTRIBUTE_NAMES,
+  type JobWish,
+  jobAttributes,
+  optionSupport,
+} from '../ipp/job-attributes.ts'
 export * from './bitmap.ts'
 export {
   type Condition,
