@@ -1,0 +1,223 @@
+import { hostname } from 'node:os'
+import type { Config } from './config.ts'
+import { type Build, createDeviceStatus } from './device-status.ts'
+import { documentOfBytes } from './documents/in-memory.ts'
+import { createIntake } from './documents/intake.ts'
+import { createRenderer } from './documents/render/renderer.ts'
+import { type AnyDriver, type Job as DriverJob, type Media, mediaNamed } from './driver/index.ts'
+import { guard, loadDrivers } from './driver/registry.ts'
+import { fail } from './errors.ts'
+import type { Caller, Gateway, PrintOutcome, TestPrintRequest } from './gateway.ts'
+import { createJournal, jobView } from './jobs/active-job.ts'
+import { createIds, markOf } from './jobs/ids.ts'
+import { createPrintDesk } from './jobs/print.ts'
+import { createRunner } from './jobs/runner.ts'
+import type { Log } from './log.ts'
+import { capabilitiesOf, driverOf, type LivePrinter, printerOf } from './printers/live.ts'
+import { createPrinterRegistry, mayUse } from './printers/registry.ts'
+import { createStatusDesk, printerView } from './printers/status.ts'
+import { createDirectSpooler } from './spoolers/direct.ts'
+import type { Store } from './store/store.ts'
+
+export interface GatewayParts {
+  readonly config: Config
+  /** The drivers that ship; the configuration may name more. */
+  readonly drivers: readonly AnyDriver[]
+  readonly store: Store
+  readonly build: Build
+  readonly log: Log
+  /** The folder that driver modules of the configuration are relative to. */
+  readonly baseDir: string
+}
+
+const EXPIRY_TICK_MS = 30_000
+
+/** Starts a gateway on a store. It listens to nothing: the server does. */
+export async function createGateway({
+  config,
+  drivers: shipped,
+  store,
+  build,
+  log,
+  baseDir,
+}: GatewayParts): Promise<Gateway> {
+  const drivers = await loadDrivers(shipped, config.drivers, baseDir)
+  const registry = await createPrinterRegistry({
+    store: store.printers,
+    drivers,
+    configured: config.printers,
+    now: Date.now,
+  })
+  const spooler = createDirectSpooler(config)
+  const renderer = createRenderer()
+  const intake = createIntake({ spool: store.spool, config: config.documents })
+  const journal = createJournal(store, () => {})
+  const runner = createRunner({ config, spooler, journal, renderer, log })
+  const newId = createIds()
+  const desk = createPrintDesk({ config, store, registry, intake, journal, runner, newId })
+  const statuses = createStatusDesk(spooler, log)
+  const deviceStatus = createDeviceStatus({ config, build, log })
+  let closing = false
+
+  const expiry = setInterval(() => {
+    const before = new Date(Date.now() - config.jobs.retentionMs).toISOString()
+    store.jobs.expire(before).catch((error) => log.error({ err: error }, 'ended jobs could not be forgotten'))
+  }, EXPIRY_TICK_MS)
+  expiry.unref()
+
+  const refuseWhenClosing = () => {
+    if (closing) throw fail('SHUTTING_DOWN', [])
+  }
+  const known = (path: string, caller: Caller | null): LivePrinter => {
+    const printer = registry.find(path)
+    if (!printer || (caller && !mayUse(printer, caller))) throw fail('PRINTER_UNKNOWN', [path])
+    return printer
+  }
+  /** Fills what the view needs and no printer has to be asked for. */
+  const view = async (printer: LivePrinter) => {
+    if (printer.driver) await capabilitiesOf(printer)
+    return printerView(printer, Date.now())
+  }
+  const recordOf = async (jobId: string, caller: Caller) => {
+    const record = journal.active.get(jobId)?.record ?? (await store.jobs.get(jobId))
+    if (!record || (!caller.seesAllJobs && record.owner !== caller.keyId)) throw fail('JOB_UNKNOWN', [jobId])
+    return record
+  }
+
+  async function testPrint({ target, media: wanted, caller }: TestPrintRequest): Promise<PrintOutcome> {
+    const printer = registry.resolve(target, caller)[0]!
+    const driver = driverOf(printer)
+    const capabilities = await capabilitiesOf(printer)
+    const media = driver.mediaRequired
+      ? requiredMedia(capabilities.media, wanted)
+      : usualMedia(printer, capabilities.media)
+    const page: DriverJob = {
+      mark: markOf(0),
+      title: 'Test page',
+      type: '',
+      options: {},
+      media,
+      mode: capabilities.modes[0] ?? null,
+    }
+    const lines = [
+      `print-gateway ${build.version} on ${hostname()}`,
+      printer.record.path,
+      `${printerView(printer, Date.now()).model}, driver ${driver.id}`,
+      new Date().toISOString(),
+    ]
+    const made = await guard(driver, 'testPage', () => driver.testPage(page, lines, printerOf(printer)))
+    return desk.place({
+      target,
+      candidates: [printer],
+      taken: { document: documentOfBytes(made.bytes, made.type), contentType: 'raw' },
+      title: page.title,
+      source: null,
+      wait: true,
+      options: media && driver.mediaRequired ? { paperSize: media.name } : {},
+      caller,
+      idempotency: null,
+    })
+  }
+
+  return {
+    async print(request) {
+      refuseWhenClosing()
+      return desk.print(request)
+    },
+    async testPrint(request) {
+      refuseWhenClosing()
+      return testPrint(request)
+    },
+    async job(jobId, caller) {
+      return jobView(await recordOf(jobId, caller))
+    },
+    async jobs({ printer, state, cursor, limit, caller }) {
+      const before = cursor === undefined ? undefined : readCursor(cursor)
+      const mine = (owner: string | null) => caller.seesAllJobs || owner === caller.keyId
+      const running = [...journal.active.values()]
+        .map((job) => job.record)
+        .filter((r) => mine(r.owner) && (!printer || r.printer === printer) && (!state || r.state === state))
+        .filter((r) => before === undefined || r.sequence < before)
+      const kept = await store.jobs.list({
+        ...(printer !== undefined && { printer }),
+        ...(state !== undefined && { state }),
+        ...(!caller.seesAllJobs && caller.keyId !== null && { owner: caller.keyId }),
+        ...(before !== undefined && { before }),
+        limit: limit + 1,
+      })
+      const ids = new Set(running.map((r) => r.jobId))
+      const found = [...running, ...kept.filter((r) => !ids.has(r.jobId))].sort((a, b) => b.sequence - a.sequence)
+      const page = found.slice(0, limit)
+      return { jobs: page.map(jobView), cursor: found.length > limit ? String(page.at(-1)!.sequence) : null }
+    },
+    async cancel(jobId, caller) {
+      const record = await recordOf(jobId, caller)
+      const running = journal.active.get(jobId)
+      if (!running) throw fail('JOB_FINISHED', [jobId, record.state])
+      await runner.cancel(running)
+      return jobView(await running.ended)
+    },
+    printers: (caller) =>
+      registry
+        .all()
+        .filter((p) => mayUse(p, caller))
+        .map((p) => printerView(p, Date.now())),
+    async printer(path, caller) {
+      const printer = known(path, caller)
+      await statuses.ask(printer)
+      return view(printer)
+    },
+    async addPrinter(entry) {
+      return view(await registry.add(entry))
+    },
+    async changePrinter(path, change) {
+      const printer = known(path, null)
+      await registry.change(printer, change)
+      return view(printer)
+    },
+    async removePrinter(path) {
+      await registry.remove(known(path, null))
+    },
+    async media(path, caller) {
+      return (await capabilitiesOf(known(path, caller))).media
+    },
+    drivers: () =>
+      drivers.all.map(({ id, title, content, mediaRequired }) => ({
+        id,
+        title,
+        content,
+        builtIn: drivers.builtIn(id),
+        mediaRequired: mediaRequired ?? false,
+      })),
+    async discover() {},
+    status: () => deviceStatus(),
+    async close() {
+      closing = true
+      clearInterval(expiry)
+      const running = [...journal.active.values()]
+      await Promise.all(running.filter((job) => job.record.stage === 'accepted').map(runner.cancel))
+      await Promise.all(registry.all().map((printer) => printer.lane.drained()))
+      await renderer.close()
+      await store.close()
+    },
+  }
+}
+
+/** Fails with MEDIA_INVALID and the names that would do. */
+function requiredMedia(media: readonly Media[], wanted: string | null): Media {
+  const chosen = wanted === null ? null : mediaNamed(media, wanted)
+  if (chosen) return chosen
+  const names = media.map(({ name }) => name)
+  const what = wanted === null ? 'This printer must be told its medium' : `This printer has no medium '${wanted}'`
+  throw fail('MEDIA_INVALID', [`${what}; it takes ${names.join(', ')}.`], { media: names })
+}
+
+const usualMedia = ({ report }: LivePrinter, media: readonly Media[]): Media | null =>
+  mediaNamed(media, report?.loaded?.[0] ?? '') ?? media[0] ?? null
+
+function readCursor(cursor: string): number {
+  const sequence = Number(cursor)
+  if (Number.isSafeInteger(sequence) && sequence >= 0) return sequence
+  const message = 'The cursor is not one that this gateway gave.'
+  throw fail('REQUEST_INVALID', [message], { errors: [{ field: 'cursor', message }] })
+}

@@ -1,0 +1,10 @@
+import { createHash } from 'node:crypto'
+import type { PrintRequest } from '../gateway.ts'
+
+/** What tells two requests with one key apart: target, options, title, source and the document; not whether one waits. */
+export function fingerprintOf({ target, options, title, source }: PrintRequest, documentIdentity: string): string {
+  const sorted = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([target, sorted, title, source, documentIdentity]))
+    .digest('hex')
+}

@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto'
+import type { Config } from '../config.ts'
+import type { Submission, TakenDocument } from '../documents/document.ts'
+import type { Intake } from '../documents/intake.ts'
+import type { Caller, PrintOutcome, PrintRequest } from '../gateway.ts'
+import type { LivePrinter } from '../printers/live.ts'
+import type { PrinterRegistry } from '../printers/registry.ts'
+import type { IdempotencyKey, Store } from '../store/store.ts'
+import { type ActiveJob, type Journal, jobView } from './active-job.ts'
+import { fingerprintOf } from './idempotency.ts'
+import type { JobRecord } from './job.ts'
+import type { Runner } from './runner.ts'
+
+export interface PrintParts {
+  readonly config: Config
+  readonly store: Store
+  readonly registry: PrinterRegistry
+  readonly intake: Intake
+  readonly journal: Journal
+  readonly runner: Runner
+  readonly newId: () => string
+}
+
+/** A job to be: what to print, where, and for whom. */
+export interface Order {
+  readonly target: string
+  readonly candidates: readonly LivePrinter[]
+  readonly taken: TakenDocument
+  readonly title: string
+  readonly source: string | null
+  readonly wait: boolean
+  readonly options: PrintRequest['options']
+  readonly caller: Caller
+  readonly idempotency: (IdempotencyKey & { readonly jobId: string }) | null
+}
+
+export interface PrintDesk {
+  print(request: PrintRequest): Promise<PrintOutcome>
+  /** Makes a job of a document that is there already, and waits as the order says. */
+  place(order: Order): Promise<PrintOutcome>
+}
+
+/** Takes print requests in: target, key, document, job, answer. */
+export function createPrintDesk(parts: PrintParts): PrintDesk {
+  const { config, store, registry, intake, journal, runner, newId } = parts
+  /** Keys that are taken and have no job yet: their documents are still on the way. */
+  const arriving = new Map<string, { readonly begun: Promise<void>; begin(): void }>()
+
+  async function print(request: PrintRequest): Promise<PrintOutcome> {
+    const { target, caller, submission } = request
+    const candidates = registry.resolve(target, caller)
+    const content = candidates[0]!.driver?.content ?? 'raw'
+    const waits = request.wait || submission.kind === 'raw'
+    const take = () => intake.take(submission, content)
+    const order = (taken: TakenDocument, idempotency: Order['idempotency']): Order => ({
+      target,
+      candidates,
+      taken,
+      title: request.title ?? 'Untitled',
+      source: request.source,
+      wait: waits,
+      options: request.options,
+      caller,
+      idempotency,
+    })
+    if (request.idempotencyKey === null) return place(order(await take(), null))
+
+    // A raw body is what it is told apart by, so it is read first; anything else is reserved before it is fetched.
+    const early = submission.kind === 'raw' ? await take() : null
+    const key = { scope: caller.keyId ?? '', key: request.idempotencyKey }
+    const fingerprint = fingerprintOf(request, early?.document.sha256 ?? identityOf(submission))
+    for (;;) {
+      const jobId = newId()
+      const { existing } = await store.idempotency.reserve({ ...key, jobId, fingerprint })
+      if (!existing) return arrive(jobId, async () => place(order(early ?? (await take()), { ...key, jobId })), key)
+      await arriving.get(existing.jobId)?.begun
+      const replayed = await replay(existing.jobId, waits)
+      if (replayed) return { ...replayed, mismatch: existing.fingerprint !== fingerprint }
+      // The first request came to nothing: its key is free, or held by nobody.
+      await store.idempotency.release(key, existing.jobId)
+    }
+  }
+
+  /** Runs the first request with a key; the key is freed when no job comes of it. */
+  async function arrive(jobId: string, first: () => Promise<PrintOutcome>, key: IdempotencyKey): Promise<PrintOutcome> {
+    let begin!: () => void
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    arriving.set(jobId, { begun, begin })
+    try {
+      return await first()
+    } catch (error) {
+      if (!journal.active.has(jobId)) await store.idempotency.release(key, jobId)
+      throw error
+    } finally {
+      arriving.delete(jobId)
+      begin()
+    }
+  }
+
+  /** What a repeated request is told of the first one's job; null: there is no such job. */
+  async function replay(jobId: string, wait: boolean): Promise<PrintOutcome | null> {
+    const running = journal.active.get(jobId)
+    const record = running?.record ?? (await store.jobs.get(jobId))
+    if (!record) return null
+    const now = { job: jobView(record), replayed: true, mismatch: false }
+    if (!running) return { ...now, outcome: record.state === 'completed' ? 'completed' : 'failed' }
+    if (!wait) return { ...now, outcome: 'accepted' }
+    const ended = await within(running.ended, config.jobs.waitMs)
+    if (!ended) return { ...now, job: jobView(running.record), outcome: 'stillPrinting' }
+    return { ...now, job: jobView(ended), outcome: ended.state === 'completed' ? 'completed' : 'failed' }
+  }
+
+  async function place(order: Order): Promise<PrintOutcome> {
+    const job = await createJob(order)
+    const answered = within(job.answer.promise, config.jobs.waitMs)
+    const submitted = runner.submit(job)
+    arriving.get(job.record.jobId)?.begin()
+    await submitted
+    const answer = await answered
+    const outcome = answer ?? { outcome: 'stillPrinting' as const, job: jobView(job.record) }
+    return { ...outcome, replayed: false, mismatch: false }
+  }
+
+  async function createJob({ taken, candidates, ...order }: Order): Promise<ActiveJob> {
+    const { document, contentType } = taken
+    const record: JobRecord = {
+      jobId: order.idempotency?.jobId ?? newId(),
+      revision: 0,
+      sequence: await store.jobs.nextSequence(),
+      stage: 'accepted',
+      held: false,
+      printer: candidates[0]!.record.path,
+      target: order.target,
+      title: order.title,
+      source: order.source,
+      contentType,
+      size: document.size,
+      state: 'queued',
+      error: null,
+      createdAt: new Date().toISOString(),
+      completedAt: null,
+      cupsJobId: null,
+      evidence: null,
+      mayHavePrinted: false,
+      owner: order.caller.keyId,
+      options: order.options,
+      media: order.options.paperSize ?? null,
+      document: document.spool
+        ? { spool: document.spool, size: document.size, sha256: document.sha256, type: document.type }
+        : null,
+      idempotency: order.idempotency && { scope: order.idempotency.scope, key: order.idempotency.key },
+      candidates: candidates.map((printer) => printer.record.path),
+      before: null,
+      remoteJobId: null,
+      retryOf: null,
+    }
+    const answer = deferred<Pick<PrintOutcome, 'outcome' | 'job'>>()
+    const end = deferred<JobRecord>()
+    return {
+      record,
+      document,
+      candidates,
+      answer,
+      ended: end.promise,
+      end,
+      abort: new AbortController(),
+      answersEarly: !order.wait,
+      stored: false,
+      durable: !order.wait || order.idempotency !== null,
+      canceled: false,
+      running: false,
+    }
+  }
+
+  return { print, place }
+}
+
+/** What a JSON body asks to print, before anything is fetched or decoded. */
+function identityOf(submission: Submission): string {
+  if (submission.kind === 'raw') return ''
+  const { content, contentType } = submission
+  return createHash('sha256')
+    .update(`${contentType ?? ''}\n${content}`)
+    .digest('hex')
+}
+
+function deferred<R>() {
+  let resolve!: (value: R) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<R>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  // Whoever waits gets the rejection; that nobody waits is no fault of the process.
+  promise.catch(() => {})
+  return { promise, resolve, reject }
+}
+
+/** The value, or null when it does not come in time. */
+function within<R>(promise: Promise<R>, ms: number): Promise<R | null> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(null), ms)
+    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

@@ -1,0 +1,236 @@
+import type { Config } from '../config.ts'
+import type { Renderer } from '../documents/render/renderer.ts'
+import { effectOf, type Report, sortConditions, textOf } from '../driver/index.ts'
+import { type ErrorCode, fail, GatewayError } from '../errors.ts'
+import { LinkError } from '../links/link.ts'
+import type { Log } from '../log.ts'
+import { type LivePrinter, noteReport, preflightOf, stops } from '../printers/live.ts'
+import type { SendResult, Session, Spooler } from '../spoolers/spooler.ts'
+import { type ActiveJob, type Journal, jobView } from './active-job.ts'
+import { markOf } from './ids.ts'
+import { makePlan } from './plan.ts'
+
+export interface RunnerParts {
+  readonly config: Config
+  readonly spooler: Spooler
+  readonly journal: Journal
+  readonly renderer: Renderer
+  readonly log: Log
+}
+
+export interface Runner {
+  /** Takes a job over; `job.answer` and `job.ended` tell how it goes. */
+  submit(job: ActiveJob): Promise<void>
+  /** Ends a job that has not ended: at once when it waits in a queue, else as soon as its printer lets go. */
+  cancel(job: ActiveJob): Promise<void>
+}
+
+/** A report this young decides for a busy printer what a fresh question would. */
+const FRESH_MS = 5000
+const RETRY_PAUSES_MS = [250, 500, 1000, 2000]
+const HOLD_PAUSES_MS = [1000, 2000, 4000, 8000, 15_000, 30_000]
+const UNREACHABLE = 'printer unreachable'
+
+/** Refusals that concern the request: the client is told, and no job is kept. */
+const REFUSALS: readonly ErrorCode[] = [
+  'REQUEST_INVALID',
+  'MEDIA_INVALID',
+  'DOCUMENT_UNPRINTABLE',
+  'DOCUMENT_UNAVAILABLE',
+  'PRINTER_REFUSED',
+  'DRIVER_CONTESTED',
+  'DRIVER_UNCLAIMED',
+]
+
+/** Why a printer did not take a job; nothing has left. */
+interface NotReady {
+  readonly text: string
+  /** What stands in `error` when no pre-flight check was asked for. */
+  readonly detail: string
+  readonly unreachable: boolean
+}
+
+export function createRunner(parts: RunnerParts): Runner {
+  const { config, spooler, journal, renderer, log } = parts
+
+  async function submit(job: ActiveJob): Promise<void> {
+    const printer = nextCandidate(job, new Set())!
+    if (printer.lane.depth >= config.limits.queue)
+      throw fail('QUEUE_FULL', [printer.record.path, String(config.limits.queue)])
+    const gated = preflightOf(printer, config) === 'gate'
+    journal.begin(job)
+    if (!job.answersEarly || (gated && printer.lane.idle)) return enqueue(job, printer, new Set())
+    try {
+      const known = gated && freshlyStopped(printer)
+      if (known) return await endNotReady(job, known)
+      await plan(job, printer)
+      await accept(job)
+    } catch (error) {
+      return journal.drop(job, error)
+    }
+    enqueue(job, printer, new Set())
+  }
+
+  function enqueue(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>): void {
+    if (job.record.printer !== printer.record.path) void journal.change(job, { printer: printer.record.path })
+    printer.lane.enqueue(() => run(job, printer, tried).catch((error) => failed(job, error)))
+  }
+
+  /** Everything at the head of a lane: attempts, holding, and moving on to another printer of a pool. */
+  async function run(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>): Promise<void> {
+    if (job.record.stage === 'ended') return
+    job.running = true
+    const began = Date.now()
+    for (let round = 0; ; round++) {
+      if (job.canceled) return endCanceled(job)
+      const notReady = await attempt(job, printer)
+      if (!notReady) return
+      if (job.canceled) return endCanceled(job)
+      const other = nextCandidate(job, tried.add(printer))
+      if (other) return enqueue(job, other, tried)
+      const pauses = job.record.held ? HOLD_PAUSES_MS : RETRY_PAUSES_MS
+      const leftMs = deadlineOf(job, printer, notReady, began) - Date.now()
+      if (leftMs <= 0) return endNotReady(job, notReady)
+      await pause(Math.min(leftMs, pauses[Math.min(round, pauses.length - 1)]!), job.abort.signal)
+      tried.clear()
+    }
+  }
+
+  /** Until when a job that could not begin is tried again. */
+  function deadlineOf(job: ActiveJob, printer: LivePrinter, { unreachable }: NotReady, began: number): number {
+    if (job.record.held) return Date.parse(job.record.createdAt) + config.jobs.holdForMs
+    if (!unreachable) return began
+    return began + (preflightOf(printer, config) === 'gate' ? config.preflight.budgetMs : config.jobs.retryForMs)
+  }
+
+  /** One try on one printer; null when the job has ended there, whatever its end. */
+  async function attempt(job: ActiveJob, printer: LivePrinter): Promise<NotReady | null> {
+    const policy = preflightOf(printer, config)
+    let session: Session | null = null
+    try {
+      session = await spooler.open(printer, job.abort.signal)
+      printer.reachable = true
+      const report = policy === 'off' ? null : await session.probe('job')
+      if (report) noteReport(printer, report, Date.now())
+      if (policy === 'gate' && stops(report)) return notReadyOf(report!)
+      const planned = await plan(job, printer)
+      if (job.canceled) return { text: 'canceled', detail: 'canceled', unreachable: false }
+      if (job.answersEarly && !job.record.held) await accept(job)
+      const result = await session.send(planned, hooksOf(job, report), job.abort.signal)
+      await finish(job, result)
+      return null
+    } catch (error) {
+      if (!(error instanceof LinkError) || job.record.stage !== 'accepted') throw error
+      if (error.fault !== 'aborted') printer.reachable = false
+      return { text: UNREACHABLE, detail: `${UNREACHABLE}: ${error.message}`, unreachable: true }
+    } finally {
+      await session?.close()
+    }
+  }
+
+  const plan = (job: ActiveJob, printer: LivePrinter) =>
+    makePlan({
+      document: job.document,
+      title: job.record.title,
+      mark: markOf(job.record.sequence),
+      options: job.record.options,
+      printer,
+      renderer,
+    })
+
+  async function accept(job: ActiveJob): Promise<void> {
+    await journal.change(job, { held: true })
+    await journal.store(job)
+    job.answer.resolve({ outcome: 'accepted', job: jobView({ ...job.record, state: 'queued' }) })
+  }
+
+  const hooksOf = (job: ActiveJob, before: Report | null) => ({
+    beforeFirstByte() {
+      const stored = job.durable ? journal.store(job) : undefined
+      const sending = () => journal.change(job, { stage: 'sending', state: 'printing', before })
+      return stored ? stored.then(sending) : sending()
+    },
+    async remoteJobId(id: string) {
+      await journal.change(job, { remoteJobId: id })
+    },
+  })
+
+  async function finish(job: ActiveJob, result: SendResult): Promise<void> {
+    if (result.outcome === 'completed') {
+      await journal.finish(job, { state: 'completed', evidence: result.evidence })
+      return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
+    }
+    const { mayHavePrinted } = result
+    await endFailed(job, job.canceled ? 'Canceled' : withDoubt(result.error, mayHavePrinted), mayHavePrinted)
+  }
+
+  async function endFailed(job: ActiveJob, error: string, mayHavePrinted: boolean): Promise<void> {
+    await journal.finish(job, { state: 'failed', error, mayHavePrinted })
+    job.answer.resolve({ outcome: 'failed', job: jobView(job.record) })
+  }
+
+  const endCanceled = (job: ActiveJob) => endFailed(job, 'Canceled', false)
+
+  async function endNotReady(job: ActiveJob, { text, detail }: NotReady): Promise<void> {
+    const printer = job.candidates.find(({ record }) => record.path === job.record.printer)!
+    if (preflightOf(printer, config) !== 'gate') return endFailed(job, detail, false)
+    await journal.finish(job, { state: 'failed', error: `Printer not ready: ${text}` })
+    job.answer.resolve({ outcome: 'notReady', job: jobView(job.record) })
+  }
+
+  /** What went wrong on our side: a refusal goes back to the client, a fault of a driver ends its own job. */
+  async function failed(job: ActiveJob, error: unknown): Promise<void> {
+    const begun = job.record.stage !== 'accepted'
+    const accepted = job.record.held
+    if (error instanceof GatewayError && REFUSALS.includes(error.code) && !begun && !accepted)
+      return journal.drop(job, error)
+    if (!(error instanceof GatewayError))
+      log.error({ err: error, jobId: job.record.jobId }, 'a job failed unexpectedly')
+    const sentence =
+      error instanceof GatewayError ? error.message : 'The gateway failed while printing; its log has the details.'
+    await endFailed(job, withDoubt(sentence, begun), begun).catch((cause) => journal.drop(job, cause))
+  }
+
+  return {
+    submit,
+    async cancel(job) {
+      job.canceled = true
+      job.abort.abort()
+      if (!job.running) await endCanceled(job)
+    },
+  }
+}
+
+/** The best printer of a pool that was not tried yet: ready ones first, then the least busy. */
+function nextCandidate(job: ActiveJob, tried: ReadonlySet<LivePrinter>): LivePrinter | null {
+  const left = job.candidates.filter((printer) => !tried.has(printer))
+  if (left.length < 2) return left[0] ?? null
+  const badness = (printer: LivePrinter) => Number(printer.reachable === false) + Number(stops(printer.report))
+  return [...left].sort((a, b) => badness(a) - badness(b) || a.lane.depth - b.lane.depth)[0]!
+}
+
+function freshlyStopped(printer: LivePrinter): NotReady | null {
+  const { report, askedAt } = printer
+  const fresh = askedAt !== null && Date.now() - askedAt < FRESH_MS
+  return fresh && report && stops(report) ? notReadyOf(report) : null
+}
+
+function notReadyOf(report: Report): NotReady {
+  const stopping = sortConditions(report.conditions).filter((condition) => effectOf(condition) === 'stops')
+  const text = [...new Set(stopping.map(textOf))].join(', ')
+  return { text, detail: text, unreachable: false }
+}
+
+const withDoubt = (error: string, doubt: boolean) => (doubt ? `${error}; it may have been printed` : error)
+
+const pause = (ms: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import type { Facts, LinkKind, Scheme } from '../driver/index.ts'
+import { fail } from '../errors.ts'
+import type { Connection } from './printer.ts'
+
+/** A printer URI taken apart. */
+export interface Address {
+  readonly scheme: Scheme
+  /** The URI in its one canonical spelling. */
+  readonly uri: string
+  readonly path: string
+  readonly connection: Connection
+  readonly link: LinkKind
+}
+
+// RFC 8010 section 4, IANA service names: default ports.
+const DEFAULT_PORTS: Readonly<Partial<Record<Scheme, number>>> = {
+  tcp: 9100,
+  lpd: 515,
+  ipp: 631,
+  ipps: 631,
+  http: 80,
+  https: 443,
+}
+
+/** Every scheme that a printer URI may have. */
+export const PRINTER_SCHEMES: readonly Scheme[] = [
+  'tcp',
+  'usb',
+  'serial',
+  'lpd',
+  'ipp',
+  'ipps',
+  'http',
+  'https',
+  'cups',
+]
+
+const dashed = (text: string) => text.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-+|-+$/g, '')
+
+/** Takes a printer URI apart. Fails with REQUEST_INVALID and a sentence when it is none. */
+export function readPrinterUri(text: string): Address {
+  const invalid = (why: string) =>
+    fail('REQUEST_INVALID', [`'${text.slice(0, 200)}' is no printer URI: ${why}`], {
+      errors: [{ field: 'uri', message: why }],
+    })
+  const url = URL.canParse(text) ? new URL(text) : null
+  const scheme = url?.protocol.slice(0, -1) as Scheme
+  if (!url || !PRINTER_SCHEMES.includes(scheme))
+    throw invalid(`it must begin with one of ${PRINTER_SCHEMES.map((s) => `${s}://`).join(', ')}.`)
+  if (url.username || url.password) throw invalid('it must not hold a user name or password.')
+  if (scheme === 'usb') return usbAddress(url, invalid)
+  if (scheme === 'serial') return serialAddress(url, invalid)
+  if (scheme === 'cups') return cupsAddress(url, invalid)
+  const host = decodeURIComponent(url.hostname)
+    .replace(/^\[|\]$/g, '')
+    .toLowerCase()
+  if (!host) throw invalid('it names no host.')
+  const port = url.port ? Number(url.port) : DEFAULT_PORTS[scheme]!
+  if (port < 1 || port > 65535) throw invalid('the port must be from 1 to 65535.')
+  const protocol = scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : scheme === 'ipps' ? 'https' : scheme
+  const hostPart = host.includes(':') ? `[${host}]` : host
+  const rest = url.pathname === '/' ? '' : url.pathname
+  const word = scheme === 'lpd' ? 'lpd' : protocol
+  return {
+    scheme,
+    uri: `${scheme}://${hostPart}:${port}${rest}${url.search}`,
+    path: `${word}_${dashed(host)}_${port}`,
+    connection: { type: 'network', host, port, protocol },
+    link: scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : 'ipp',
+  }
+}
+
+type Invalid = (why: string) => Error
+
+function usbAddress(url: URL, invalid: Invalid): Address {
+  const [, id = ''] = url.pathname.split('/')
+  if (url.hostname !== 'sn' && !/^[0-9a-f]{4}$/i.test(url.hostname))
+    throw invalid('write usb://sn/<serial number> or usb://<vendor id>/<product id>/<bus-port>.')
+  if (!id) throw invalid('it names no serial number.')
+  if (url.hostname === 'sn') {
+    const serialNumber = decodeURIComponent(id)
+    const path = `usb_sn_${serialNumber.replace(/[^A-Za-z0-9._-]+/g, '-')}`
+    return { scheme: 'usb', uri: `usb://sn/${id}`, path, connection: { type: 'usb', serialNumber }, link: 'usb' }
+  }
+  const parts = [url.hostname.toLowerCase(), ...url.pathname.split('/').filter(Boolean)]
+  return {
+    scheme: 'usb',
+    uri: `usb://${parts.join('/')}`,
+    path: `usb_${parts.map(dashed).join('_')}`,
+    connection: { type: 'usb' },
+    link: 'usb',
+  }
+}
+
+function serialAddress(url: URL, invalid: Invalid): Address {
+  const device = decodeURIComponent(url.pathname)
+  const name = device.split('/').at(-1)
+  if (!name || url.hostname) throw invalid('write serial:///dev/<port>?baud=<rate>.')
+  return {
+    scheme: 'serial',
+    uri: `serial://${url.pathname}${url.search}`,
+    path: `serial_${dashed(name)}`,
+    connection: { type: 'serial', device },
+    link: 'serial',
+  }
+}
+
+function cupsAddress(url: URL, invalid: Invalid): Address {
+  const queue = decodeURIComponent(url.hostname || url.pathname.replace(/^\/+/, ''))
+  if (!queue) throw invalid('it names no queue.')
+  return {
+    scheme: 'cups',
+    uri: `cups://${queue}`,
+    path: `cups_${queue.replace(/[^A-Za-z0-9._-]+/g, '-')}`,
+    connection: { type: 'network', protocol: 'ipp' },
+    link: 'ipp',
+  }
+}
+
+/** The facts that an address alone gives. */
+export const factsOfAddress = ({ scheme, connection }: Address): Facts => ({
+  scheme,
+  ...(connection.port !== undefined && { port: connection.port }),
+  ...(connection.serialNumber !== undefined && { serialNumber: connection.serialNumber }),
+})
+
+/** A stable id in the form of a UUID, made from the URI alone. */
+export function printerId(uri: string): string {
+  const hex = createHash('sha256').update(`print-gateway printer ${uri}`).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

@@ -1,0 +1,130 @@
+import { lookup } from 'node:dns/promises'
+import { type Capabilities, keywordOf, sortConditions, textOf } from '../driver/index.ts'
+import { LinkError } from '../links/link.ts'
+import type { Log } from '../log.ts'
+import type { Spooler } from '../spoolers/spooler.ts'
+import { capabilitiesOf, type LivePrinter, noteReport, stops } from './live.ts'
+import type { PrinterStatus, PrinterView } from './printer.ts'
+
+/** Asks printers how they are, one question at a time per printer, however many want to know. */
+export interface StatusDesk {
+  /** Resolves when the printer was asked, or could not be without disturbing a job. */
+  ask(printer: LivePrinter): Promise<void>
+}
+
+export function createStatusDesk(spooler: Spooler, log: Log): StatusDesk {
+  const asking = new Map<LivePrinter, Promise<void>>()
+
+  async function ask(printer: LivePrinter): Promise<void> {
+    const { driver, address, lane } = printer
+    if (!driver || printer.detection.claim?.refuse) return
+    const question = () => askOnce(printer)
+    // IPP printers serve many clients; most others serve one, which must not be kept from its job.
+    await (address.link === 'ipp' ? question() : lane.tryNow(question))
+  }
+
+  async function askOnce(printer: LivePrinter): Promise<void> {
+    try {
+      const session = await spooler.open(printer, new AbortController().signal)
+      try {
+        printer.reachable = true
+        const report = await session.probe('status')
+        if (report) noteReport(printer, report, Date.now())
+        else forget(printer)
+      } finally {
+        await session.close()
+      }
+    } catch (error) {
+      if (!(error instanceof LinkError))
+        log.warn({ err: error, printer: printer.record.path }, 'a status question failed')
+      printer.reachable = false
+    }
+    printer.askedAt = Date.now()
+    printer.localAddress ??= await addressOf(printer)
+  }
+
+  return {
+    ask(printer) {
+      const running = asking.get(printer)
+      if (running) return running
+      const question = ask(printer).finally(() => asking.delete(printer))
+      asking.set(printer, question)
+      return question
+    },
+  }
+}
+
+/** What was known is no longer: the printer is reached and says nothing. */
+function forget(printer: LivePrinter): void {
+  if (printer.breaker.closed) printer.report = null
+}
+
+async function addressOf({ address }: LivePrinter): Promise<string | null> {
+  const { host } = address.connection
+  if (!host) return null
+  return lookup(host).then(
+    ({ address: found }) => found,
+    () => null,
+  )
+}
+
+export function statusOf({ reachable, report, lane, driver }: LivePrinter): PrinterStatus {
+  if (reachable === false) return 'offline'
+  if (stops(report)) return 'stopped'
+  if (lane.depth > 0 || report?.busy) return 'processing'
+  if (report) return 'idle'
+  // A family that has nothing to ask is judged by its being there.
+  return reachable && driver?.probes.length === 0 ? 'idle' : 'unknown'
+}
+
+/** What the printer can do, where its driver says so at once. */
+function knownCapabilities(printer: LivePrinter): Capabilities | null {
+  if (!printer.driver || printer.detection.claim?.refuse) return null
+  try {
+    const capabilities = capabilitiesOf(printer)
+    if (!(capabilities instanceof Promise)) return capabilities
+    capabilities.catch(() => {})
+  } catch {
+    // A driver that fails here fails its jobs, with its name; the list of printers stays whole.
+  }
+  return printer.capabilities?.value ?? null
+}
+
+/** The printer as clients see it; everything from what is known already. */
+export function printerView(printer: LivePrinter, now: number): PrinterView {
+  const { record, address, driver, facts, report, detection, reachable } = printer
+  const conditions = sortConditions(report?.conditions ?? [])
+  const known = knownCapabilities(printer)
+  const offline = reachable === false
+  return {
+    id: record.id,
+    type: 'printer',
+    path: record.path,
+    uri: record.uri,
+    connection: address.connection,
+    model: record.model ?? report?.facts?.model ?? facts.model ?? facts.description ?? driver?.title ?? 'Unknown',
+    content: driver?.content ?? 'raw',
+    supportedFormats: known ? formatsOf(known) : [],
+    discovered: record.discovered,
+    localAddress: printer.localAddress,
+    status: statusOf(printer),
+    statusReasons: offline ? ['offline-error'] : conditions.map(keywordOf),
+    statusText: offline ? 'printer unreachable' : conditions.map(textOf).join(', '),
+    statusAge: printer.askedAt === null ? null : Math.max(0, now - printer.askedAt),
+    mediaSupported: known?.media.map(({ name }) => name) ?? [],
+    mediaLoaded: report?.loaded ?? [],
+    supplies: report?.supplies ?? [],
+    driver: driver?.id ?? null,
+    tags: record.tags,
+    deviceId: record.deviceId,
+    identity: record.identity,
+    queuedJobs: printer.lane.depth,
+    detection,
+  }
+}
+
+const CONVERTED = ['application/pdf', 'image/png', 'image/jpeg']
+
+const formatsOf = ({ accepts, modes }: Capabilities): string[] => [
+  ...new Set([...accepts.map(({ type }) => type), ...(modes.length > 0 ? CONVERTED : [])]),
+]

@@ -1,0 +1,91 @@
+import type { AnyDriver, ProbeReason, Report } from '../driver/index.ts'
+import { guard } from '../driver/registry.ts'
+import { IppError, openIpp } from '../ipp/client.ts'
+import { getAttributes, printDocument } from '../ipp/printing.ts'
+import { LinkError } from '../links/link.ts'
+import { type LivePrinter, printerOf } from '../printers/live.ts'
+import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
+
+export interface IppSessionOptions {
+  readonly printer: LivePrinter
+  readonly driver: AnyDriver
+  readonly probeMs: number
+  readonly stallMs: number
+  /** Whether the device is to be asked at all. */
+  readonly asks: boolean
+}
+
+/** A session with an IPP printer: one client, whose requests share kept connections. */
+export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessionOptions): Session {
+  const client = openIpp(printer.record.uri, { connectMs: probeMs, stallMs })
+
+  async function probe(why: ProbeReason): Promise<Report | null> {
+    if (!asks) return null
+    const attributes = (names: readonly string[]) =>
+      getAttributes(client, names, AbortSignal.timeout(probeMs)).catch((error: unknown) => {
+        const gone = asLinkError(error)
+        if (gone) throw gone
+        return null
+      })
+    for (const p of driver.probes) {
+      if (p.via !== 'ipp') continue
+      const report = await guard(driver, 'probe', () => p.run({ attributes }, printerOf(printer), why))
+      if (report) return report
+    }
+    return null
+  }
+
+  async function send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult> {
+    let begun = false
+    try {
+      for (let round = 0; round < plan.repeat; round++) {
+        const end = await printDocument(client, {
+          title: plan.job.title,
+          user: 'print-gateway',
+          format: plan.job.type,
+          attributes: plan.attributes ?? {},
+          document: plan.document.bytes ?? plan.document.open(),
+          documentBytes: plan.document.size,
+          onRemoteJob: (id) => hooks.remoteJobId(id),
+          onFirstByte: async () => {
+            if (!begun) await hooks.beforeFirstByte()
+            begun = true
+          },
+          signal,
+        })
+        if (end.outcome === 'failed')
+          return {
+            outcome: 'failed',
+            error: withoutStop(end.message ?? 'the printer failed'),
+            mayHavePrinted: end.mayHavePrinted,
+          }
+        if (round === plan.repeat - 1) return { outcome: 'completed', evidence: end.evidence ?? 'sent' }
+      }
+      return { outcome: 'completed', evidence: 'sent' }
+    } catch (error) {
+      if (!(error instanceof IppError)) throw error
+      const gone = asLinkError(error)
+      if (gone && !begun) throw gone
+      return { outcome: 'failed', error: withoutStop(error.message), mayHavePrinted: error.bytesLeft }
+    }
+  }
+
+  return {
+    probe,
+    send,
+    async close() {
+      client.close()
+    },
+  }
+}
+
+/** An error that means that the printer was not reached at all, in the words of a link; null: it was. */
+function asLinkError(error: unknown): LinkError | null {
+  if (!(error instanceof IppError) || error.bytesLeft) return null
+  const why = withoutStop(error.message.replace(/^.* cannot be reached: /, ''))
+  if (error.kind === 'unreachable' || error.kind === 'tls') return new LinkError('unreachable', why, { cause: error })
+  if (error.kind === 'busy') return new LinkError('refused', why, { cause: error })
+  return null
+}
+
+const withoutStop = (sentence: string) => sentence.replace(/\.\s*$/, '')

@@ -1,0 +1,204 @@
+import { type AnyDriver, type Bytes, type Message, type ProbeReason, type Report, textOf } from '../driver/index.ts'
+import { guard } from '../driver/registry.ts'
+import type { Evidence } from '../jobs/job.ts'
+import { type Link, LinkError } from '../links/link.ts'
+import { type LivePrinter, printerOf } from '../printers/live.ts'
+import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
+
+/** How long the core waits for a device, in milliseconds. */
+export interface Patience {
+  /** One status question, or all of a pre-flight check. */
+  readonly probeMs: number
+  /** A device that has all the bytes and neither closes nor answers. */
+  readonly quietMs: number
+  /** A device that answers and has not finished printing yet. */
+  readonly confirmMs: number
+}
+
+export interface RawSessionOptions {
+  readonly printer: LivePrinter
+  readonly driver: AnyDriver
+  readonly patience: Patience
+  /** Whether the device is to be asked at all. */
+  readonly asks: boolean
+  /** Opens a link; called again when one had to be given up. */
+  readonly openLink: () => Promise<Link>
+  /** Opens a link to a side port of the same host. */
+  readonly openSide: (port: number) => Promise<Link>
+}
+
+/** What has come back since the first byte left. */
+interface Heard {
+  readonly reports: Report[]
+  readonly messages: Message[]
+  answeredAfterLastByte: boolean
+}
+
+/** How long a device may take to close when nothing depends on it. */
+const CLOSE_MS = 250
+const CONFIRM_PAUSES_MS = [0, 10, 20, 50, 100, 200, 500]
+
+/** A session on a raw link: status questions, a job's bytes and its confirmation share one connection. */
+export function rawSession(first: Link, options: RawSessionOptions): Session {
+  const { printer, driver, patience } = options
+  let link = first
+  let before: Report | null = null
+  /** What ends a lock that a probe took for a job whose bytes have not followed. */
+  let release: Bytes | null = null
+
+  async function probe(why: ProbeReason): Promise<Report | null> {
+    if (!options.asks || !printer.breaker.closed) return null
+    const askable = driver.probes.filter(
+      (p) => (p.via === 'link' || p.via === 'tcp') && (p.over?.includes(link.kind) ?? true),
+    )
+    for (const p of askable) {
+      if (p.via === 'link' && why === 'job') release = p.release ?? null
+      const report = p.via === 'link' ? await overLink(p.run, why) : p.via === 'tcp' ? await overSide(p, why) : null
+      if (!report) continue
+      printer.breaker.answered()
+      if (why !== 'sent') before = report
+      return report
+    }
+    if (askable.length > 0) printer.breaker.silent()
+    return null
+  }
+
+  type Run = Extract<AnyDriver['probes'][number], { via: 'link' }>['run']
+  async function overLink(run: Run, why: ProbeReason): Promise<Report | null> {
+    if (link.error || link.closed) link = await options.openLink()
+    const deadline = Date.now() + patience.probeMs
+    let unanswered = false
+    const ask = async (question: Bytes, kind: string, count = 1) => {
+      const answers = await link.ask(question, kind, count, Math.max(1, deadline - Date.now()))
+      if (answers.length < count) unanswered = true
+      return answers
+    }
+    const report = await guard(driver, 'probe', () => run({ ask }, printerOf(printer), why))
+    // A late answer to an old question would be taken for one to the next: such a link is given up.
+    if (unanswered) link.destroy()
+    return report
+  }
+
+  async function overSide(p: Extract<AnyDriver['probes'][number], { via: 'tcp' }>, why: ProbeReason) {
+    const side = await options.openSide(p.port!).catch(() => null)
+    if (!side) return null
+    const deadline = Date.now() + patience.probeMs
+    try {
+      const ask = (question: Bytes, kind: string, count = 1) =>
+        side.ask(question, kind, count, Math.max(1, deadline - Date.now()))
+      return await guard(driver, 'probe', () => p.run({ ask }, printerOf(printer), why))
+    } finally {
+      side.destroy()
+    }
+  }
+
+  async function send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult> {
+    if (link.error || link.closed) link = await options.openLink()
+    link.heard()
+    const heard: Heard = { reports: [], messages: [], answeredAfterLastByte: false }
+    const sentBefore = link.bytesSent
+    await hooks.beforeFirstByte()
+    try {
+      for (let round = 0; round < plan.repeat; round++) {
+        const failed = await sendOnce(plan, heard)
+        if (failed) return failed
+      }
+      release = null
+      return await conclude(plan, heard, signal)
+    } catch (error) {
+      if (!(error instanceof LinkError)) throw error
+      link.destroy()
+      return { outcome: 'failed', error: error.message, mayHavePrinted: link.bytesSent > sentBefore }
+    }
+  }
+
+  async function sendOnce(plan: Plan, heard: Heard): Promise<SendResult | null> {
+    if (plan.before) await link.send(plan.before)
+    if (plan.pages) {
+      for await (const page of plan.pages()) {
+        await link.send(await guard(driver, 'encode', () => driver.encode!(page, plan.job, printerOf(printer))))
+        if (plan.capabilities.pagesPerSend === 'one' && !page.last) {
+          const failed = await pageOut(plan, heard, page.index + 1)
+          if (failed) return failed
+        }
+      }
+    } else if (plan.document.bytes) {
+      const waits = link.send(plan.document.bytes)
+      if (waits) await waits
+    } else for await (const chunk of plan.document.open()) await link.send(chunk)
+    if (plan.after) await link.send(plan.after)
+    return null
+  }
+
+  /** Waits until a page is out, on devices that must be given one at a time. */
+  async function pageOut(plan: Plan, heard: Heard, pages: number): Promise<SendResult | null> {
+    const deadline = Date.now() + patience.confirmMs
+    for (let round = 0; Date.now() < deadline; round++) {
+      const verdict = await judge(plan, heard, false)
+      if (verdict?.outcome === 'failed') return failure(verdict.conditions)
+      if (verdict?.outcome !== 'pending' || (verdict.pages ?? 0) >= pages) return null
+      await pause(round)
+    }
+    return null
+  }
+
+  /** The last byte is out: what can the device prove? */
+  async function conclude(plan: Plan, heard: Heard, signal: AbortSignal): Promise<SendResult> {
+    const deadline = Date.now() + patience.confirmMs
+    let proven: Evidence | null = null
+    const confirms = driver.confirm !== undefined && options.asks
+    for (let round = 0; confirms && !link.error && Date.now() < deadline && !signal.aborted; round++) {
+      if (before && !link.closed) {
+        const report = await probe('sent')
+        if (report) {
+          heard.reports.push(report)
+          heard.answeredAfterLastByte = true
+        }
+      }
+      const verdict = await judge(plan, heard, true)
+      if (verdict?.outcome === 'failed') {
+        await link.finish(patience.quietMs)
+        return failure(verdict.conditions)
+      }
+      if (verdict?.outcome === 'printed') proven = 'confirmed'
+      if (verdict?.outcome !== 'pending' || link.closed || (!before && heard.messages.length === 0)) break
+      await pause(round)
+    }
+    proven ??= heard.answeredAfterLastByte ? 'sent' : null
+    const end = await link.finish(proven ? Math.min(patience.quietMs, CLOSE_MS) : patience.quietMs)
+    if (proven) return { outcome: 'completed', evidence: proven }
+    if (end === 'broken')
+      return { outcome: 'failed', error: link.error?.message ?? 'the connection broke', mayHavePrinted: true }
+    return { outcome: 'completed', evidence: end === 'closed' ? 'sent' : 'assumed' }
+  }
+
+  async function judge(plan: Plan, heard: Heard, whole: boolean) {
+    if (!driver.confirm) return null
+    heard.messages.push(...link.heard())
+    const sent = { job: plan.job, before, pages: null, whole }
+    return guard(driver, 'confirm', () => driver.confirm!(sent, heard.reports, heard.messages, printerOf(printer)))
+  }
+
+  return {
+    probe,
+    send,
+    async close() {
+      if (!link.closed && !link.error) {
+        if (release) await link.send(release)
+        await link.finish(Math.min(patience.quietMs, CLOSE_MS))
+      }
+      link.destroy()
+    },
+  }
+}
+
+const failure = (conditions: readonly Parameters<typeof textOf>[0][] = []): SendResult => ({
+  outcome: 'failed',
+  error: conditions.map(textOf).join(', ') || 'the printer reported an error',
+  mayHavePrinted: true,
+})
+
+const pause = (round: number) => {
+  const ms = CONFIRM_PAUSES_MS[Math.min(round, CONFIRM_PAUSES_MS.length - 1)]!
+  return ms === 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms))
+}

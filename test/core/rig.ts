@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Config, loadConfig } from '../../core/config.ts'
+import { createGateway } from '../../core/create-gateway.ts'
+import type { AnyDriver, Bytes } from '../../core/driver/index.ts'
+import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
+import { createMemoryStore } from '../../core/store/memory.ts'
+import { drivers as shipped } from '../../drivers/index.ts'
+
+export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: true }
+
+export interface Rig {
+  readonly gateway: Gateway
+  readonly folder: string
+  /** Prints bytes and waits, unless told otherwise. */
+  print(target: string, bytes: Bytes | string, more?: Partial<PrintRequest>): ReturnType<Gateway['print']>
+}
+
+type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } & { printers?: Config['printers'] }
+
+/** A gateway on a folder of its own, with short patience. Everything ends with the test. */
+export async function startRig(
+  t: Test,
+  settings: Settings = {},
+  drivers: readonly AnyDriver[] = shipped,
+): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-test-'))
+  const usual = loadConfig({ file: null, env: {}, flags: {}, folder })
+  const config: Config = {
+    ...usual,
+    printers: settings.printers ?? [],
+    jobs: { ...usual.jobs, retryForMs: 300, quietMs: 300, confirmMs: 2000, stallMs: 1000, ...settings.jobs },
+    preflight: { ...usual.preflight, budgetMs: 400, ...settings.preflight },
+    limits: { ...usual.limits, ...settings.limits },
+  }
+  const log = { info() {}, warn() {}, error: (details: object, message: string) => t.comment(message, details) }
+  const gateway = await createGateway({
+    config,
+    drivers,
+    store: await createMemoryStore(config.data),
+    build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
+    log,
+    baseDir: folder,
+  })
+  t.teardown(async () => {
+    await gateway.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return {
+    gateway,
+    folder,
+    print: (target, bytes, more = {}) =>
+      gateway.print({
+        target,
+        submission: rawOrText(bytes, more.wait ?? true),
+        title: null,
+        source: null,
+        wait: true,
+        options: {},
+        idempotencyKey: null,
+        caller: anybody,
+        ...more,
+      }),
+  }
+}
+
+/** A raw body, which always waits, or base64 where the client does not. */
+function rawOrText(bytes: Bytes | string, wait: boolean): PrintRequest['submission'] {
+  const body = Buffer.from(bytes)
+  if (!wait) return { kind: 'json', content: body.toString('base64'), contentType: 'raw_base64' }
+  return {
+    kind: 'raw',
+    length: body.length,
+    body: (async function* () {
+      yield body
+    })(),
+  }
+}
+
+/** A port of loopback that nothing listens on. */
+export async function deadPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
