@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+/** A process of the bench. `ready` is what it said on its first line that begins with `ready `. */
+export interface Child {
+  readonly pid: number
+  readonly ready: string
+  stop(): Promise<void>
+}
+
+/** Starts a process and waits until it says that it is ready, at most 30 s. */
+export async function startChild(command: string, args: readonly string[], isReady: (line: string) => string | null) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ready = await firstLine(child, isReady)
+  return {
+    pid: child.pid!,
+    ready,
+    async stop() {
+      if (child.exitCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), 5000)
+      await gone
+      clearTimeout(timer)
+    },
+  } satisfies Child
+}
+
+function firstLine(child: ChildProcess, isReady: (line: string) => string | null): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('a bench process was not ready within 30 s')), 30_000)
+    child.once('exit', (code) => reject(new Error(`a bench process ended with ${code}`)))
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const said = isReady(line)
+      if (said === null) return
+      clearTimeout(timer)
+      resolve(said)
+    })
+  })
+}
+
+/** One of the bench's own programs, which says `ready <json>`. */
+export const startProgram = (file: string, args: readonly string[] = []): Promise<Child> =>
+  startChild(process.execPath, ['--import=tsx', new URL(file, import.meta.url).pathname, ...args], (line) =>
+    line.startsWith('ready ') ? line.slice(6) : null,
+  )
+
+/** Resident memory of a process in bytes: now, and the most it ever was. */
+export function memoryOf(pid: number): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const kB = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024
+  return { now: kB('VmRSS'), peak: kB('VmHWM') }
+}

@@ -1,0 +1,93 @@
+import { cpus } from 'node:os'
+import { startProgram } from './child.ts'
+import { type Figures, measure } from './load.ts'
+import { memoryWhileStreaming, printerList } from './memory.ts'
+import { cups, lprint } from './peers.ts'
+import { bareFastify, bareTcp, gateway, type Target } from './targets.ts'
+
+// `npm run bench` for the whole, `npm run bench -- --quick` for a tenth. Every loop is bounded in count and time.
+const quick = process.argv.includes('--quick')
+const SECONDS = quick ? 2 : 10
+const COUNT = quick ? 2_000 : 50_000
+const MANY = 50
+
+type Start = (ports: readonly number[]) => Promise<Target | null> | Target
+const RAW_ONLY = { preflight: { default: 'off', zpl: 'off' } }
+const CONTENDERS: readonly Start[] = [
+  bareTcp,
+  bareFastify,
+  (ports) => gateway('gateway, no pre-flight', ports, RAW_ONLY),
+  (ports) => gateway('gateway, pre-flight and confirmation', ports),
+  lprint,
+  cups,
+]
+
+interface Row {
+  readonly name: string
+  readonly sequential: Figures
+  readonly parallel: Figures
+}
+
+async function run(ports: readonly number[]): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const start of CONTENDERS) {
+    const target = await start(ports)
+    if (!target) continue
+    const once = (index: number) => target.print(index % ports.length)
+    const bounds = { count: COUNT, seconds: SECONDS }
+    try {
+      await measure({ count: 300, seconds: SECONDS, concurrency: 4, once })
+      const sequential = await measure({ ...bounds, concurrency: 1, once })
+      const parallel = await measure({ ...bounds, concurrency: 64, once })
+      rows.push({ name: target.name, sequential, parallel })
+    } catch (error) {
+      console.error(`${target.name} was given up: ${(error as Error).message}`)
+    } finally {
+      await target.stop()
+    }
+  }
+  return rows
+}
+
+function table(title: string, rows: readonly Row[]): string {
+  const floor = rows.find(({ name }) => name === 'bare Fastify route')!
+  const cells = rows.map(({ name, sequential: one, parallel: many }) => [
+    name,
+    one.perSecond.toFixed(0),
+    one.p50.toFixed(2),
+    one.p99.toFixed(2),
+    many.perSecond.toFixed(0),
+    many.p50.toFixed(2),
+    many.p99.toFixed(2),
+    (many.perSecond / floor.parallel.perSecond).toFixed(2),
+  ])
+  const head = [
+    '',
+    'jobs/s, 1 client',
+    'p50 ms',
+    'p99 ms',
+    'jobs/s, 64 clients',
+    'p50 ms',
+    'p99 ms',
+    'ratio to bare Fastify',
+  ]
+  const line = (row: readonly string[]) => `| ${row.join(' | ')} |`
+  return [
+    `### ${title}`,
+    '',
+    line(head),
+    line(head.map((_, i) => (i === 0 ? '---' : '---:'))),
+    ...cells.map(line),
+    '',
+  ].join('\n')
+}
+
+const printers = await startProgram('./printers.ts', [String(MANY)])
+const ports = JSON.parse(printers.ready) as number[]
+console.log(`Node.js ${process.version}, ${cpus().length} x ${cpus()[0]?.model.trim()}\n`)
+console.log(table('One printer', await run(ports.slice(0, 1))))
+console.log(table(`${MANY} printers`, await run(ports)))
+await printers.stop()
+console.log(await memoryWhileStreaming(quick ? 50 : 200))
+console.log(await printerList(1000))
+process.exit(0)
