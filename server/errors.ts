@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import { type ErrorCode, fail, GatewayError } from '../core/index.ts'
 import { type Said, said } from './envelope.ts'
@@ -41,6 +40,14 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   SHUTTING_DOWN: { status: 503, message: 'Service unavailable', retryAfterS: 5 },
 }
 
+/** Refusals of HTTP itself, which have no code. */
+export const HTTP_REFUSALS = [
+  { status: 404, message: 'Not found' },
+  { status: 405, message: 'Method not allowed' },
+  { status: 408, message: 'Request Timeout' },
+  { status: 431, message: 'Request Header Fields Too Large' },
+] as const
+
 const HIDDEN = 'The gateway met an error of its own; its log says more.'
 
 /** The one place where errors become answers. */
@@ -67,7 +74,7 @@ export function plainRefusal(error: { readonly code?: string; readonly statusCod
   said: Said
 } {
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
-  const message = status === 400 ? 'Invalid request' : (STATUS_CODES[status] ?? '')
+  const message = HTTP_REFUSALS.find((row) => row.status === status)?.message ?? 'Invalid request'
   const sentence = status === 400 ? 'The request is not well-formed HTTP.' : `${message}.`
   return { status, said: said(message, { message: sentence, errors: [{ field: 'request', message: sentence }] }) }
 }

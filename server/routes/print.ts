@@ -130,7 +130,10 @@ const REPLAYED: Readonly<Record<JobState, string>> = {
   failed: 'Print job failed.',
 }
 
-const ENDED: Readonly<Record<PrintOutcome['outcome'], { readonly status: number; readonly message: string }>> = {
+/** HTTP status and `result.message` of every way a print ends. */
+export const PRINT_ANSWERS: Readonly<
+  Record<PrintOutcome['outcome'], { readonly status: number; readonly message: string }>
+> = {
   completed: { status: 200, message: 'Printed successfully.' },
   accepted: { status: 201, message: 'Print job accepted.' },
   failed: { status: 502, message: 'Printing failed' },
@@ -144,7 +147,7 @@ function answer(reply: FastifyReply, { outcome, job, replayed, mismatch }: Print
     if (mismatch) reply.header('idempotency-mismatch', 'true')
     return said(REPLAYED[job.state], submitted(job))
   }
-  const { status, message } = ENDED[outcome]
+  const { status, message } = PRINT_ANSWERS[outcome]
   reply.code(status)
   if (status === 201 || status === 504) reply.header('location', `${PREFIX}/jobs/${job.jobId}`)
   if (outcome !== 'notReady') return said(message, submitted(job))
