@@ -7,7 +7,7 @@ const OUT_OF_LABELS = say('media-empty', 'error', 'out of labels')
 const HEAD_OPEN = say('cover-open', 'error', 'print head open')
 const PAUSED = say('paused', 'error', 'paused')
 const HEAD_HOT = say('subunit-over-temperature', 'warning', 'print head too hot')
-/** `~HQES` was asked and not answered: faults that only it tells (the cutter) may be there. */
+/** `~HQES` was wanted and no answer came: faults that only it tells (the cutter) may be there. */
 export const HALF_KNOWN = say('unknown', 'report', 'extended status not answered')
 export const RIBBON_OUT = say('marker-supply-empty', 'error', 'ribbon out')
 

@@ -34,7 +34,10 @@ export default defineDriver<ZplTraits>({
     { when: { scheme, formats: ['application/vnd.zebra-zpl*', 'application/vnd.zebra.zpl*'] }, strength: 'exact' },
     { when: { scheme, model: ['*ZPL*'] }, strength: 'family' },
     { when: { scheme, description: ['*Zebra*ZPL*', 'ZTC *ZPL*'] }, strength: 'family' },
-    { when: { scheme, make: 'Zebra*', model: ['ZD*', 'ZT*', 'ZE*', 'ZM*', 'ZQ*', 'ZTC Z*'] }, strength: 'family' },
+    {
+      when: { scheme, make: 'Zebra*', model: ['ZD*', 'ZT??0*', 'ZT??1*', 'ZE5*', 'ZM?00*', 'ZQ*', 'ZTC Z*'] },
+      strength: 'family',
+    },
     { when: { scheme, model: ['ZD4??-*dpi', 'ZD6??-*dpi', 'ZT2??-*dpi', 'ZT4??-*dpi'] }, strength: 'family' },
     {
       when: { scheme, usbVendor: '0a5f', usbProduct: ['011c', '0141', '0172', '00f9', '00d8', '00d5'] },

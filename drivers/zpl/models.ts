@@ -80,7 +80,6 @@ const MILLIMETRES: readonly (readonly [width: number, length: number])[] = [
   [148, 105],
   [70, 32],
   [50, 25],
-  [38, 25],
 ]
 
 // PWG 5101.1-2013, section 5: sizes that have a name of their own there.

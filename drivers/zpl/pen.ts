@@ -59,9 +59,9 @@ export const fieldData = (text: string): string =>
 // Advance widths of font 0 in hundredths of its height, measured on a rendering of it, rounded up.
 const WIDTHS: readonly (readonly [chars: string, width: number])[] = [
   ["fijltI/\\|:;{}' ", 28],
-  ['r.,()[]"!', 33],
+  ['r.,()[]"!', 35],
   ['ckszvxyJ', 44],
-  ['wWmM@%-', 80],
+  ['wWmM@%-', 86],
   ['ABCDGHKNOQPRSUVXY&', 61],
 ]
 const OTHER_WIDTH = 52

@@ -50,16 +50,17 @@ export async function askStatus(
     silences[question] = answered ? 0 : (silences[question] ?? 0) + 1
     return answered
   }
-  const asked = [...together]
   // A link that left one question unanswered is not trusted with another.
   let trusted = together.map(note).every(Boolean)
+  let wantsErrors = together.includes(ERRORS)
   for (const question of alone) {
-    if (!trusted || (question === ERRORS && readIdentity(frames)?.firmware?.startsWith(WITHOUT_ERRORS))) continue
+    if (question === ERRORS && readIdentity(frames)?.firmware?.startsWith(WITHOUT_ERRORS)) continue
+    wantsErrors ||= question === ERRORS
+    if (!trusted) continue
     frames.push(...(await ask(io, [question])))
-    asked.push(question)
     trusted = note(question)
   }
-  const errors = readErrors(frames) ?? (asked.includes(ERRORS) ? [HALF_KNOWN] : [])
+  const errors = readErrors(frames) ?? (wantsErrors ? [HALF_KNOWN] : [])
   return {
     conditions: [...host.conditions, ...errors],
     facts: { ...printer.report?.facts, ...readIdentity(frames) },

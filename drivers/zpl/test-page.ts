@@ -50,12 +50,13 @@ export function testPage(job: Job, lines: readonly string[], printer: Printer<Zp
   return { type: 'application/vnd.zebra-zpl', bytes: sheet.pen.label(width, height) }
 }
 
-/** The chosen label; else the one as long as what is loaded; else the usual one. */
+/** The chosen label; else the narrowest that is as long as what is loaded, so that the head stays on it; else the usual one. */
 function labelSize(job: Job, printer: Printer<ZplTraits>, dotsPerMm: number) {
   const media = labelsFor(printer.traits.headWidthMm, dotsPerMm)
   const loadedMm = (printer.report?.counters?.labelLengthDots ?? 0) / dotsPerMm
-  const loaded = media.find(({ lengthMm }) => lengthMm !== null && Math.abs(lengthMm - loadedMm) < 1.5)
-  const { widthMm, lengthMm } = job.media ?? loaded ?? media[0]!
+  const fitting = media.filter(({ lengthMm }) => lengthMm !== null && Math.abs(lengthMm - loadedMm) < 1.5)
+  const narrowest = fitting.sort((a, b) => a.widthMm - b.widthMm)[0]
+  const { widthMm, lengthMm } = job.media ?? narrowest ?? media[0]!
   return { widthMm, lengthMm: lengthMm ?? 100 }
 }
 
