@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type Config, createGateway, createMemoryStore, type Gateway } from '../core/index.ts'
+import { type Config, createGateway, createMemoryStore, fail, type Gateway } from '../core/index.ts'
 import { drivers } from '../drivers/index.ts'
 import { buildApp } from './app.ts'
 import { readBuild } from './build.ts'
@@ -32,10 +32,7 @@ const CLOSE_MS = 5_000
 export async function serve({ config, folder, demo: wanted, isTerminal, say }: ServeOptions): Promise<Running> {
   mkdirSync(config.data, { recursive: true, mode: 0o700 })
   const log = createLog('info')
-  const tls = config.server.tls && {
-    cert: readFileSync(config.server.tls.cert),
-    key: readFileSync(config.server.tls.key),
-  }
+  const tls = readTls(config)
   const demo = wanted ? await startDemo(config, say) : null
   const store = await createMemoryStore(config.data)
   const gateway = await createGateway({
@@ -64,6 +61,15 @@ export async function serve({ config, folder, demo: wanted, isTerminal, say }: S
     say(isTerminal ? `Its first key, an administrator's: ${first.secret}` : `Its first key is in ${first.file}`)
   if (demo) sayDemo(demo, url, config, say)
   return { url, close: () => close(app, gateway, demo) }
+}
+
+function readTls({ server: { tls } }: Config) {
+  if (tls === null) return null
+  try {
+    return { cert: readFileSync(tls.cert), key: readFileSync(tls.key) }
+  } catch (error) {
+    throw fail('CONFIG_INVALID', [`server.tls: ${(error as Error).message}`], {}, error)
+  }
 }
 
 async function startDemo(config: Config, say: (line: string) => void): Promise<Demo> {

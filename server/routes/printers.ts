@@ -56,7 +56,7 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
 
 /** A key that is limited to some printers changes no others; for it, those do not exist. */
 async function mustSee(gateway: Gateway, path: string, caller: Caller): Promise<void> {
-  if (caller.targets !== null) await gateway.media(path, caller)
+  if (caller.targets !== null) await gateway.printer(path, caller)
 }
 
 const FIELDS = Object.keys(PrinterEntrySchema.properties) as readonly (keyof PrinterEntry)[]

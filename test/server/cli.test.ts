@@ -137,6 +137,19 @@ t.test('the gateway starts, answers, and ends when it is told to', async (t) => 
   t.match(await run(['printers'], there), { status: 1, err: /No gateway answers/ })
 })
 
+t.test('a driver that does not keep the contract is told why', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'driver-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'mine.mjs'), 'export default { api: 7, id: "mine" }')
+  const wrong = await run(['driver', 'check', './mine.mjs'], { folder })
+  t.equal(wrong.status, 1)
+  t.match(wrong.out, /^not ok {2}its declaration is valid\n {10}api: found 7/m)
+  t.match(await run(['driver', 'check', './none.mjs'], { folder }), { status: 1, err: /cannot be loaded/ })
+  const root = new URL('../..', import.meta.url).pathname
+  const right = await run(['driver', 'check', './drivers/raw-tcp/index.ts'], { folder: root })
+  t.match(right, { status: 0, out: /All \d+ checks hold\.$/ })
+})
+
 t.test('the command itself runs', async (t) => {
   const main = new URL('../../server/main.ts', import.meta.url).pathname
   const argv = ['--import=tsx', main]
