@@ -1,6 +1,7 @@
 import { type Capabilities, defineDriver, type Mode, type Printer } from '../../core/driver/index.ts'
+import { DETECTION } from './detect.ts'
 import { stocksOf } from './media.ts'
-import { DETECTION, MODEL_RULES, type PtouchTraits, TRAITS, traitsOf } from './models.ts'
+import { MODEL_RULES, type PtouchTraits, TRAITS, traitsOf } from './models.ts'
 import { encodePage, startJob } from './raster.ts'
 import { confirm, MESSAGES, PROBES } from './status.ts'
 import { testPage } from './test-page.ts'

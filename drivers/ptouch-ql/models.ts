@@ -1,4 +1,4 @@
-import type { DetectionRule, Printer, When } from '../../core/driver/index.ts'
+import type { Printer, When } from '../../core/driver/index.ts'
 
 /** What differs between models, then what people may choose. Every name can be set in the configuration. */
 export type PtouchTraits = {
@@ -218,39 +218,6 @@ export const MODEL_RULES: readonly { when: When; set: Partial<PtouchTraits> }[] 
     set,
   })),
   ...MODELS.map(({ name, set }) => ({ when: { model: spellings(name) }, set })),
-]
-
-const BYTES = ['tcp', 'usb', 'serial', 'lpd', 'cups']
-const EDITOR_LITE =
-  'it is in Editor Lite mode and plays a disk: hold its Editor Lite button until the green lamp beside it goes out, then plug it in again'
-const HEAD_112 = 'its head of 112 pins is not known well enough to print without waste'
-
-// brother-ipp.md sections 5 and 6: IEEE 1284 ids, USB products, mass-storage products.
-export const DETECTION: readonly DetectionRule[] = [
-  {
-    when: { usbVendor: '04f9', usbProduct: MODELS.map(({ editorLite }) => editorLite).filter(Boolean) },
-    strength: 'exact',
-    refuse: EDITOR_LITE,
-  },
-  { when: { model: ['QL-*', 'PT-*'], usbVendor: '04f9', usbClasses: '08/*' }, strength: 'exact', refuse: EDITOR_LITE },
-  { when: { usbVendor: '04f9', usbProduct: ['2004', '2019'] }, strength: 'exact', refuse: HEAD_112 },
-  {
-    when: { scheme: BYTES, model: ['PT-2300*', 'PT-1950*', 'Brother PT-2300*', 'Brother PT-1950*'] },
-    strength: 'exact',
-    refuse: HEAD_112,
-  },
-  { when: { scheme: BYTES, commandSet: '*PT-CBP*' }, strength: 'exact' },
-  {
-    when: { scheme: BYTES, make: 'Brother*', model: ['QL-*', 'PT-*', 'Brother QL-*', 'Brother PT-*'] },
-    strength: 'exact',
-  },
-  {
-    when: { usbVendor: '04f9', usbProduct: MODELS.map(({ usbProduct }) => usbProduct).filter(Boolean) },
-    strength: 'exact',
-  },
-  { when: { scheme: BYTES, model: ['Brother QL-*', 'Brother PT-*'] }, strength: 'exact' },
-  { when: { scheme: BYTES, model: ['QL-*', 'PT-*'] }, strength: 'family' },
-  { when: { scheme: BYTES, description: ['Brother QL-*', 'Brother PT-*'] }, strength: 'family' },
 ]
 
 /** The model whose status replies begin with these bytes 3 and 4. QL-500 and QL-550 share theirs: the plainer one is taken. */

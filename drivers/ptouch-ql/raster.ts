@@ -135,7 +135,8 @@ function* rows(page: Page, layout: Layout, stretch: number): Generator<Bytes> {
 /** Puts a row of dots at the medium's pins; tells whether there was any. */
 function lay(row: Bytes, wire: Bytes, { traits, stock }: Layout): boolean {
   let marked = false
-  for (const [at, byte] of row.entries()) {
+  for (let at = 0; at < row.length; at++) {
+    const byte = row[at]!
     if (byte === 0) continue
     for (let bit = 0; bit < 8; bit++) {
       const x = at * 8 + bit
