@@ -9,7 +9,7 @@ import {
   rectangle,
 } from 'pdf-lib'
 import type { Bytes, Options } from '../../driver/index.ts'
-import { fail } from '../../errors.ts'
+import { fail, GatewayError } from '../../errors.ts'
 import { selectPages } from '../pages.ts'
 import { placePage, type Size } from './fit.ts'
 import { checkSize, decodePicture } from './picture.ts'
@@ -31,11 +31,7 @@ const ROTATION = { portrait: 0, landscape: 270, 'reverse-portrait': 180, 'revers
 
 /** The pages asked for, turned, and set on the paper. Throws DOCUMENT_UNAVAILABLE or REQUEST_INVALID. */
 export async function changePdf(bytes: Bytes, change: PaperChange): Promise<Bytes> {
-  const source = await PDFDocument.load(bytes, { updateMetadata: false, ignoreEncryption: true }).catch((cause) => {
-    throw fail('DOCUMENT_UNAVAILABLE', ['The PDF is damaged and cannot be read.'], {}, cause)
-  })
-  if (source.isEncrypted) throw fail('DOCUMENT_UNAVAILABLE', ['The PDF is encrypted; send it without a password.'])
-  if (source.getPageCount() === 0) throw fail('DOCUMENT_UNAVAILABLE', ['The PDF has no pages.'])
+  const source = await readPdf(bytes)
   const selected = selectPages(change.pageRange, source.getPageCount())
   const pdf = selected.length === source.getPageCount() ? source : await withPages(source, selected)
   for (const page of pdf.getPages()) {
@@ -43,6 +39,18 @@ export async function changePdf(bytes: Bytes, change: PaperChange): Promise<Byte
     if (change.paper && change.fitToPage !== undefined) setOnPaper(page, change.paper, change.fitToPage)
   }
   return pdf.save({ addDefaultPage: false, updateFieldAppearances: false })
+}
+
+async function readPdf(bytes: Bytes): Promise<PDFDocument> {
+  const refused = (why: string, cause?: unknown) => fail('DOCUMENT_UNAVAILABLE', [why], {}, cause)
+  try {
+    const pdf = await PDFDocument.load(bytes, { updateMetadata: false, ignoreEncryption: true })
+    if (pdf.isEncrypted) throw refused('The PDF is encrypted; send it without a password.')
+    if (pdf.getPageCount() === 0) throw refused('The PDF has no pages.')
+    return pdf
+  } catch (error) {
+    throw error instanceof GatewayError ? error : refused('The PDF is damaged and cannot be read.', error)
+  }
 }
 
 async function withPages(source: PDFDocument, indices: readonly number[]): Promise<PDFDocument> {
