@@ -16,7 +16,7 @@ export default defineDriver<RawTraits>({
   content: 'raw',
   carriers: ['raw'],
   detect: [
-    { when: { port: '9100' }, strength: 'fallback' },
+    { when: { scheme: 'tcp', port: '9100' }, strength: 'fallback' },
     { when: { scheme: ['tcp', 'usb', 'serial', 'lpd'] }, strength: 'fallback' },
   ],
   traits: { pdf: null, paper: 'a4' },

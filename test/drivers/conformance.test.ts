@@ -1,8 +1,10 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { FACT_NAMES } from '../../core/driver/check-schema.ts'
 import { detect } from '../../core/driver/detect.ts'
-import type { AnyDriver } from '../../core/driver/index.ts'
+import { type AnyDriver, STRENGTHS } from '../../core/driver/index.ts'
+import { importDriver } from '../../core/driver/registry.ts'
 import { drivers } from '../../drivers/index.ts'
 import rawTcp from '../../drivers/raw-tcp/index.ts'
 import { conform, runConformance } from '../../fixtures/conformance.ts'
@@ -205,4 +207,30 @@ t.test('a transcript of SNMP or IPP answers is read as values', (t) => {
     x: { tag: 'collection', values: [{ collection: { a: { tag: 'integer', values: [1] } } }] },
   })
   t.end()
+})
+
+t.test('the drivers in the guide for authors keep the contract', async (t) => {
+  const guide = await readFile(new URL('../../drivers/README.md', import.meta.url), 'utf8')
+  const door = new URL('../../core/driver/index.ts', import.meta.url).href
+  const examples = [...guide.matchAll(/```js\n\/\/ example: (\w+)\n([\s\S]*?)```/g)]
+  const transcript = /```\n(# printer: Acme[\s\S]*?)```/.exec(guide)![1]!
+  t.strictSame(
+    examples.map(([, name]) => name),
+    ['smallest', 'whole'],
+  )
+  for (const [, name, source] of examples) {
+    const folder = t.testdir({
+      [`${name}.mjs`]: source!.replace("'print-gateway/driver'", `'${door}'`),
+      ...(name === 'whole' && { fixtures: { 'empty.transcript': transcript } }),
+    })
+    const driver = await importDriver(`./${name}.mjs`, folder)
+    const fixtures = name === 'whole' ? pathToFileURL(`${folder}/fixtures/`) : null
+    for (const { check, problems } of await runConformance(driver, { fixtures, updateGoldens: true }))
+      t.strictSame(problems, [], `${name}: ${check}`)
+  }
+})
+
+t.test('the guide for authors names every fact and every strength', async (t) => {
+  const guide = await readFile(new URL('../../drivers/README.md', import.meta.url), 'utf8')
+  for (const name of [...FACT_NAMES, ...STRENGTHS]) t.match(guide, `\`${name}\``, name)
 })
