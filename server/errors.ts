@@ -8,12 +8,14 @@ interface Row {
   readonly retryAfterS?: number
   /** What went wrong is for the log, not for the client. */
   readonly hidden?: true
+  /** The field that is wrong, where the refusal itself does not list fields. */
+  readonly field?: string
 }
 
 /** HTTP status and `result.message` of every refusal; a code that is missing here does not compile. */
 export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
-  REQUEST_INVALID: { status: 400, message: 'Invalid request' },
-  DRIVER_UNKNOWN: { status: 400, message: 'Invalid request' },
+  REQUEST_INVALID: { status: 400, message: 'Invalid request', field: 'request' },
+  DRIVER_UNKNOWN: { status: 400, message: 'Invalid request', field: 'driver' },
   MEDIA_INVALID: { status: 400, message: 'Invalid media' },
   KEY_INVALID: { status: 401, message: 'Unauthorized' },
   KEY_FORBIDS: { status: 403, message: 'Forbidden' },
@@ -60,7 +62,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     reply.code(500).send(said('Internal error', { message: HIDDEN }))
     return
   }
-  const { status, message, retryAfterS, hidden } = ANSWERS[refusal.code]
+  const { status, message, retryAfterS, hidden, field } = ANSWERS[refusal.code]
   if (status >= 500) request.log.warn({ code: refusal.code, err: refusal }, 'a request was not served')
   if (retryAfterS !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', String(retryAfterS))
   reply

@@ -284,6 +284,18 @@ t.test('printers are listed, shown, added, changed and removed', async (t) => {
   t.match(removed.json(), { statusCode: 200, result: { content: null } })
 })
 
+t.test('a printer with a driver that is not there is refused by field', async (t) => {
+  const { app, key } = await bench({
+    addPrinter: async ({ driver }) => {
+      throw fail('DRIVER_UNKNOWN', [driver!, 'zpl'])
+    },
+  })
+  const payload = { uri: 'tcp://h:1', driver: 'zlp' }
+  const response = await app.inject({ method: 'POST', url: '/api/v1/printers', headers: await key('manage'), payload })
+  t.equal(response.statusCode, 400)
+  t.match(response.json().result, { message: 'Invalid request', content: { errors: [{ field: 'driver' }] } })
+})
+
 t.test('discovery, status and drivers answer as specified', async (t) => {
   const { app, key } = await bench()
   const headers = await key('read', 'manage')
