@@ -6,7 +6,7 @@ const EDITOR_LITE =
   'it is in Editor Lite mode and plays a disk: hold its Editor Lite button until the green lamp beside it goes out, then plug it in again'
 const HEAD_112 = 'its head of 112 pins is not known well enough to print without waste'
 
-// brother-ipp.md sections 5 and 6: IEEE 1284 ids, USB products, mass-storage products.
+// Captured IEEE 1284 ids (MFG:Brother;CMD:PT-CBP;MDL:QL-1100) and USB ids, in printer and in mass-storage mode.
 export const DETECTION: readonly DetectionRule[] = [
   {
     when: { usbVendor: '04f9', usbProduct: MODELS.map(({ editorLite }) => editorLite).filter(Boolean) },

@@ -58,7 +58,7 @@ function modesOf(traits: PtouchTraits, { report }: Printer<PtouchTraits>): Mode[
   const red: Mode = { dotsPerMm: [x, x], pixels: 'mono+red', quality: 'normal' }
   if (traits.twoColour && report?.loaded?.includes('62mm-red')) return [red, mono]
   const modes = traits.twoColour ? [mono, red] : [mono]
-  // The P900 group draws other densities on laminated tape alone (brother-ipp.md section 1.2).
+  // The P900 group draws other densities on laminated tape alone (Raster Command Reference PT-P900, `ESC i z`).
   if (traits.headPins === 560 && !maybeLaminated(report?.learnt)) return modes
   if (traits.draftQuality) modes.push({ dotsPerMm: [x, x / 2], pixels: 'mono', quality: 'draft' })
   if (traits.highQuality) modes.push({ dotsPerMm: [x, x * 2], pixels: 'mono', quality: 'high' })

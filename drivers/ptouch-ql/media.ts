@@ -26,8 +26,8 @@ const QL_8XX = ['QL-800', 'QL-810W', 'QL-820NWB']
 const QL_1100 = ['QL-1100', 'QL-1110NWB']
 const BEFORE_DK_11234 = ['', 'QL-500', 'QL-550', 'QL-560', 'QL-570', 'QL-580N', 'QL-650TD', 'QL-1050', 'QL-1060N']
 
-// Brother Raster Command References QL-800 2.3.2 and QL-1100, P-touch Editor's model definitions (brother-ipp.md section
-// 4.1). 300 dots an inch. 54x29: sources differ about its pins, unverified. 62x60, 62x75: no part number is known.
+// Brother Raster Command References QL-800 2.3.2 and QL-1100, P-touch Editor's model definitions.
+// 300 dots an inch. 54x29: sources differ about its pins, unverified. 62x60, 62x75: no part number is known.
 // biome-ignore format: a table
 const ROLLS: readonly RollRow[] = [
   ['12mm',     12,  null, 106,  null, 18, null, 585,  1116, '12 DK-22214'],
@@ -73,7 +73,7 @@ type TapeRow = readonly [
 ]
 type Pins = readonly [left: number, print: number] | null
 
-// Status byte 11 (brother-ipp.md section 3): laminated, non-laminated, fabric, flexible ID, satin; heat-shrink 2:1 and 3:1,
+// Raster Command References, "Media type", status byte 11: laminated, non-laminated, fabric, flexible ID, satin; heat-shrink 2:1 and 3:1,
 // of which one was seen to call itself non-laminated; self-laminating; FLe.
 const TZ = [0x01, 0x03, 0x04, 0x14, 0x15]
 const HS_2 = [0x11, 0x03]
@@ -81,8 +81,8 @@ const HS_3 = [0x17, 0x03]
 const SL = [0x16]
 const FLE = [0x13]
 
-// Brother Raster Command References PT-E550W/P750W/P710BT v1.01 section 2.3 and PT-P900, P-touch Editor's model definitions
-// (brother-ipp.md section 4.2). 180 dots an inch on 128 pins, 360 on 560 and 384. sl-*, hs-31 and fle-21x45: Editor only.
+// Brother Raster Command References PT-E550W/P750W/P710BT v1.01 section 2.3 and PT-P900, P-touch Editor's model definitions.
+// 180 dots an inch on 128 pins, 360 on 560 and 384. sl-*, hs-31 and fle-21x45: Editor only.
 // biome-ignore format: a table
 const TAPES: readonly TapeRow[] = [
   ['tz-3.5',    3.5,  4,  TZ,   [52, 24],  [248, 48],  null,       'tze-3.5 3.5mm'],

@@ -45,7 +45,7 @@ export type PtouchTraits = {
   pagesPerSend: 'one' | 'all'
 }
 
-// Brother Raster Command Reference QL-700 / QL-710W/720NW (brother-ipp.md sections 1.1, 2, 5). A QL of unknown model is
+// Brother Raster Command Reference QL-700 and QL-710W/720NW. A QL of unknown model is
 // taken for this one: uncompressed lines of 720 pins are understood by every QL up to 62 mm.
 const QL: PtouchTraits = {
   model: '',
@@ -128,7 +128,7 @@ const QL_OLD: Differences = { invalidateBytes: 200, modeSwitch: false, cutEvery:
 
 type ModelRow = readonly [name: string, status: string, usbProduct: string, editorLite: string, set: Differences]
 
-// brother-models.json: Brother raster references, driver sources and captured status replies. Status: bytes 3 and 4 of the
+// Brother raster references, P-touch Editor's model definitions, captured status replies and USB ids. Status: bytes 3 and 4 of the
 // reply. Editor Lite: the USB product when it plays a disk; 209f, 20a0, 20a9, 20aa and 20ac are inferred.
 // biome-ignore format: a table
 const ROWS: readonly ModelRow[] = [

@@ -55,7 +55,8 @@ function feedOf(mode: Mode | null, { dotsPerInch }: PtouchTraits): number {
   return mode ? Math.round((mode.dotsPerMm[1] * 25.4 * 2) / dotsPerInch) / 2 : 1
 }
 
-// brother-ipp.md section 1: the commands before each page, in the order that the references and driver captures agree on.
+// Brother Raster Command References, "Print data": the commands before each page, in the order in which Brother's own
+// drivers send them too.
 function header(layout: Layout): Bytes {
   const { traits, stock } = layout
   const bytes: number[] = []
@@ -82,7 +83,7 @@ function header(layout: Layout): Bytes {
 /** Lines of two colours go out as they are: that they may be packed is nowhere written. */
 const packs = ({ traits, stock }: Layout): boolean => traits.compression && !stock.red
 
-// brother-ipp.md section 1.2: flags, kind, width, length, lines, page.
+// Raster Command References, `ESC i z`, print information: flags, kind, width, length, lines, page.
 function printInformation({ traits, stock, quality, lines, first, last }: Layout): number[] {
   const dieCut = stock.form === 'die-cut' || stock.form === 'round'
   const ql = 0x86 | (dieCut ? 0x08 : 0) | (quality === 'high' ? 0x40 : 0)
@@ -94,7 +95,7 @@ function printInformation({ traits, stock, quality, lines, first, last }: Layout
   return [flags, kind, stock.saysWidthMm, stock.saysLengthMm, ...count, which, 0]
 }
 
-// brother-ipp.md section 1.3. Bit 3 means "cut at the end" to a QL and "no chain printing" to a PT.
+// Raster Command References, `ESC i K`, advanced mode. Bit 3 means "cut at the end" to a QL and "no chain printing" to a PT.
 function advancedMode({ traits, stock, quality, feed }: Layout): number {
   if (traits.plainHeader) return 0x00
   const density = (feed === 2 ? 0x40 : 0) | (traits.language === 'pt' && quality === 'draft' ? 0x01 : 0)
@@ -103,7 +104,7 @@ function advancedMode({ traits, stock, quality, feed }: Layout): number {
   return density | end | half | (stock.red ? 0x01 : 0)
 }
 
-// brother-ipp.md section 1.4, in dots along the feed at the head's own density.
+// Raster Command References, `ESC i d`, margin amount, in dots along the feed at the head's own density.
 function marginDots({ traits, stock, feed }: Layout): number {
   if (traits.language === 'ql') return stock.lengthDots ? 0 : 35 * feed
   if (traits.plainHeader) return 1
@@ -131,7 +132,8 @@ function* rows(page: Page, layout: Layout, stretch: number): Generator<Bytes> {
   }
 }
 
-// brother-ipp.md section 2, "Bit order": the first bit on the wire is the highest pin, the left edge the lowest.
+// Captures of Brother's drivers for PT-P900W and QL-820NWB: the first bit on the wire is the highest pin, the left edge
+// the lowest.
 /** Puts a row of dots at the medium's pins; tells whether there was any. */
 function lay(row: Bytes, wire: Bytes, { traits, stock }: Layout): boolean {
   let marked = false
@@ -149,7 +151,7 @@ function lay(row: Bytes, wire: Bytes, { traits, stock }: Layout): boolean {
   return marked
 }
 
-// brother-ipp.md section 2: `G` with two length bytes on a PT, `g` on a QL, `w` with the colour on a two-colour roll.
+// Raster Command References, raster graphics transfer: `G` with two length bytes on a PT, `g` on a QL, `w` with the colour on a two-colour roll.
 function lineCommand(wire: Bytes, { traits, stock }: Layout, pack: boolean, colour: number): Bytes {
   const data = pack ? packLine(wire) : wire
   const head =

@@ -19,7 +19,7 @@ import { modelOfStatus, type PtouchTraits, traitsOf } from './models.ts'
 
 const STATUS_REQUEST = Uint8Array.of(0x1b, 0x69, 0x53)
 const BYTES = 32
-// brother-ipp.md section 3: bytes of the status block.
+// Brother Raster Command References, "Printer status": bytes of the status block.
 const ERRORS_1 = 8
 const ERRORS_2 = 9
 const WIDTH_MM = 10
@@ -50,7 +50,7 @@ export const MESSAGES: Frames = {
 
 type Flag = readonly [byte: number, mask: number, reason: Reason, text: string]
 
-// brother-ipp.md section 3, "Error information 1" and "2"; the cover first, since the media bytes are empty then.
+// Raster Command References, "Error information 1" and "2"; the cover first, since the media bytes are empty then.
 // biome-ignore format: a table
 const FLAGS: readonly Flag[] = [
   [ERRORS_2, 0x10, 'cover-open', 'cover open'],
@@ -69,11 +69,11 @@ const FLAGS: readonly Flag[] = [
   [ERRORS_2, 0x40, 'media-empty', 'media cannot be fed or is at its end'],
   [ERRORS_2, 0x80, 'other', 'system error'],
 ]
-// The same bit means two things (section 3, "Error information 2").
+// The same bit means two things ("Error information 2").
 const HOT: Flag = [ERRORS_2, 0x20, 'subunit-over-temperature', 'too hot']
 const CANCELLED: Flag = [ERRORS_2, 0x20, 'other', 'canceled at the printer']
 
-// brother-ipp.md section 3, byte 31 of QL-8xx replies with status type 02 and no error bit.
+// Captured replies of a QL-810W: byte 31 with status type 02 and no error bit.
 const ROLL_ERRORS: Readonly<Record<number, string>> = {
   35: 'a black and red job on a roll of one color',
   36: 'a job of one color on the black and red roll',
@@ -82,7 +82,7 @@ const ROLL_ERRORS: Readonly<Record<number, string>> = {
 export const isStatus = (bytes: Bytes): boolean =>
   bytes.length === BYTES && bytes[0] === 0x80 && bytes[1] === 0x20 && bytes[2] === 0x42
 
-/** What is wrong, by the order of section 3, "Evaluation order for pre-flight". */
+/** What is wrong, causes first. */
 export function conditionsOf(packet: Bytes, language: PtouchTraits['language']): Condition[] {
   const flags = [...FLAGS, language === 'ql' ? CANCELLED : HOT]
   const found: Condition[] = flags
@@ -108,7 +108,7 @@ export function conditionsOf(packet: Bytes, language: PtouchTraits['language']):
 
 const mediaUnseen = (packet: Bytes): boolean => packet[WIDTH_MM] === 0 && packet[KIND] === 0
 
-/** The media that fit what the printer sees; several may. Black and red rolls say so in bit 7 of byte 25 (section 3). */
+/** The media that fit what the printer sees; several may. Black and red rolls say so in bit 7 of byte 25 (captured replies). */
 export function loadedOf(packet: Bytes, stocks: readonly Stock[], { twoColour }: PtouchTraits): string[] {
   const red = (packet[TEXT_COLOUR]! & 0x80) !== 0
   return stocks
@@ -116,7 +116,7 @@ export function loadedOf(packet: Bytes, stocks: readonly Stock[], { twoColour }:
       ({ saysWidthMm, lengthMm, saysLengthMm, kinds, form, red: isRed }) =>
         saysWidthMm === packet[WIDTH_MM] &&
         kinds.includes(packet[KIND]!) &&
-        // Some printers say 152 of what others call 153 (section 4.1): the label's own length is taken too.
+        // Some printers say 152 of what others call 153 (102x152): the label's own length is taken too.
         (form === 'tape' || saysLengthMm === packet[LENGTH_MM] || lengthMm === packet[LENGTH_MM]) &&
         (!twoColour || isRed === red),
     )
@@ -147,8 +147,7 @@ export function readStatus(packet: Bytes, printer: Printer<PtouchTraits>): Repor
   }
 }
 
-// "Status request is sent once before the job and never while a job prints" (brother-ipp.md section 1): afterwards the
-// printer speaks up by itself.
+// Raster Command References, `ESC i S`: asked before the job and never while it prints; the printer speaks up by itself.
 async function askLink(
   { ask }: IoOf['link'],
   printer: Printer<PtouchTraits>,
@@ -159,7 +158,7 @@ async function askLink(
   return packet ? readStatus(packet, printer) : null
 }
 
-// brother-ipp.md section 6: the vendor's FAQ names the first; the others are RFC 2790 and RFC 3805 objects.
+// Brother developer FAQ: the status block over SNMP; the others are objects of RFC 2790 and RFC 3805.
 const STATUS_OID = '1.3.6.1.4.1.2435.3.3.9.1.6.1.0'
 const MODEL_OID = '1.3.6.1.2.1.25.3.2.1.3.1'
 const SERIAL_OID = '1.3.6.1.2.1.43.5.1.1.17.1'
@@ -188,7 +187,7 @@ async function askSnmp({ get }: IoOf['snmp'], printer: Printer<PtouchTraits>): P
   }
 }
 
-/** Port 9100 never answers (brother-ipp.md section 6): a network printer is asked by SNMP. */
+/** Port 9100 never answers, as owners of QL and PT-P900W printers report: a network printer is asked by SNMP. */
 export const PROBES: readonly Probe<PtouchTraits>[] = [
   { via: 'link', over: ['usb', 'serial'], run: askLink },
   { via: 'snmp', over: ['tcp'], duringJobs: true, run: askSnmp },
@@ -207,7 +206,7 @@ export function confirm(
     if (!isStatus(bytes)) continue
     if (bytes[TYPE] === PRINTED) pages++
     const failed = (bytes[TYPE] === ERROR || bytes[TYPE] === SWITCHED_OFF) && !allOut(sent, pages)
-    // An error clears what the printer had received (section 1.6).
+    // An error clears what the printer had received ("Flow", USB).
     if (failed) return { outcome: 'failed', pages, conditions: conditionsOf(bytes, language) }
   }
   if (allOut(sent, pages)) return { outcome: 'printed', pages }

@@ -59,7 +59,7 @@ const across = (width: number, y: number) => Array.from({ length: width }, (_, x
 // The header of a page, up to the compression command, behind the invalidation and ESC @.
 const headerOf = (bytes: Bytes) => /1b40((?:1b69(?:61..|7a.{20}|4d..|41..|4b..|64....))+)/.exec(text(bytes))?.[1]
 
-// brother-ipp.md section 2.1: small streams that two decoders written by others read as intended.
+// Small streams that two decoders written by others read as intended.
 t.test('a tape printer gets the known bytes for a full line, a dot at the left edge and a blank line', async (t) => {
   const printer = printerOf('PT-P710BT', { minLengthDots: 0 })
   const made = await encode(printer, 'tz-12', pageOf(70, 3, [[...across(70, 0), [0, 1]]]))
@@ -92,7 +92,7 @@ t.test('a black and red roll gets two lines for each, black first', async (t) =>
   t.equal(text(made), `1b6961011b697a860a3e000200000000001b694d401b6941011b694b091b69642300${lines.join('')}1a`)
 })
 
-// brother-ipp.md sections 1.2, 1.3 and 2.1: what Brother's own drivers sent, without their job id and copies.
+// Captured: what Brother's own drivers for Windows sent, without their job id and copies.
 t.test('page headers are those of the vendor’s own drivers', async (t) => {
   const cases: [model: string, media: string, lines: number, quality: string | null, header: string][] = [
     ['PT-P700', 'tz-12', 225, null, '1b6961011b697a84000c00e100000000001b694d401b694b081b69640e00'],
