@@ -65,9 +65,9 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   const { status, message, retryAfterS, hidden, field } = ANSWERS[refusal.code]
   if (status >= 500) request.log.warn({ code: refusal.code, err: refusal }, 'a request was not served')
   if (retryAfterS !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', String(retryAfterS))
-  reply
-    .code(status)
-    .send(said(message, hidden ? { message: HIDDEN } : { message: refusal.message, ...refusal.details }))
+  const fields = field && { errors: [{ field, message: refusal.message }] }
+  const told = { message: refusal.message, ...fields, ...refusal.details }
+  reply.code(status).send(said(message, hidden ? { message: HIDDEN } : told))
 }
 
 /** What a request that never reached a route is told. */
