@@ -38,7 +38,7 @@ const MAX_STARTS = 4
 export function createRenderer({ maxSourceBytes = 128 * MIB, ...options }: RendererOptions = {}): Renderer {
   const pool = createPool({
     workers: Math.max(1, Math.min(2, availableParallelism() - 1)),
-    deadlineMs: 60_000,
+    deadlineMs: 30_000,
     idleMs: 30_000,
     memoryMb: 512,
     maxPixels: 100_000_000,
