@@ -80,21 +80,21 @@ export function readValue(tag: IppTag, bytes: Bytes): IppValue {
     case 'unsupported':
     case 'unknown':
     case 'no-value':
-      return bytes.length === 0 ? null : bytes.slice()
+      return bytes.length === 0 ? null : Uint8Array.from(bytes)
     case 'integer':
     case 'enum':
       return expectLength(bytes, 4, tag).getInt32(0)
     case 'boolean': {
       const byte = expectLength(bytes, 1, tag).getUint8(0)
-      return byte > 1 ? bytes.slice() : byte === 1
+      return byte > 1 ? Uint8Array.from(bytes) : byte === 1
     }
     case 'dateTime':
       expectLength(bytes, 11, tag)
-      return readDateTime(bytes) ?? bytes.slice()
+      return readDateTime(bytes) ?? Uint8Array.from(bytes)
     case 'resolution': {
       const view = expectLength(bytes, 9, tag)
       const unit = ({ 3: 'dpi', 4: 'dpcm' } as const)[view.getInt8(8)]
-      return unit ? { x: view.getInt32(0), y: view.getInt32(4), unit } : bytes.slice()
+      return unit ? { x: view.getInt32(0), y: view.getInt32(4), unit } : Uint8Array.from(bytes)
     }
     case 'rangeOfInteger': {
       const view = expectLength(bytes, 8, tag)
@@ -104,9 +104,9 @@ export function readValue(tag: IppTag, bytes: Bytes): IppValue {
     case 'nameWithLanguage':
       return readWithLanguage(tag, bytes)
     case 'octetString':
-      return bytes.slice()
+      return Uint8Array.from(bytes)
     default:
-      return tag.startsWith('0x') ? bytes.slice() : (utf8(bytes) ?? bytes.slice())
+      return tag.startsWith('0x') ? Uint8Array.from(bytes) : (utf8(bytes) ?? Uint8Array.from(bytes))
   }
 }
 
@@ -118,7 +118,7 @@ function readWithLanguage(tag: IppTag, bytes: Bytes): IppValue {
     throw new IppSyntaxError(`the lengths within a value of ${tag} do not fit its ${bytes.length} bytes`)
   const language = utf8(bytes.subarray(2, 2 + languageLength))
   const text = utf8(bytes.subarray(textAt))
-  return language === null || text === null ? bytes.slice() : { language, text }
+  return language === null || text === null ? Uint8Array.from(bytes) : { language, text }
 }
 
 const two = (n: number) => String(n).padStart(2, '0')
