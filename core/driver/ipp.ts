@@ -52,9 +52,12 @@ export interface IppAttribute {
 
 export type IppAttributes = { readonly [name: string]: IppAttribute }
 
-/** The text values of an attribute; an absent attribute has none. */
+/** The text values of an attribute, without their languages; an absent attribute has none. */
 export const ippTexts = (attributes: IppAttributes, name: string): string[] =>
-  (attributes[name]?.values ?? []).filter((value): value is string => typeof value === 'string')
+  (attributes[name]?.values ?? []).flatMap((value) => {
+    if (typeof value === 'string') return [value]
+    return value !== null && typeof value === 'object' && 'language' in value ? [value.text] : []
+  })
 
 /** The numbers (integer, enum) of an attribute; an absent attribute has none. */
 export const ippNumbers = (attributes: IppAttributes, name: string): number[] =>

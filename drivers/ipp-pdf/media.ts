@@ -1,4 +1,12 @@
-import { type IppAttributes, ippNumbers, ippTexts, type Media, pwgName, readPwgSize } from '../../core/driver/index.ts'
+import {
+  type IppAttributes,
+  ippNumbers,
+  ippTexts,
+  type Media,
+  mediaNamed,
+  pwgName,
+  readPwgSize,
+} from '../../core/driver/index.ts'
 import { collectionsOf } from './learnt.ts'
 
 // RFC 2911 appendix C: names from before PWG 5101.1 that old printers still list.
@@ -72,10 +80,11 @@ function withAliases(media: readonly Media[]): Media[] {
 
 /** What is loaded, as `mediaOf` names it; absent where the printer does not say. */
 export function loadedOf(printer: IppAttributes): readonly string[] | undefined {
-  const ready = printer['media-ready'] ? ippTexts(printer, 'media-ready') : undefined
   const sizes = collectionsOf(printer['media-col-ready']).flatMap((entry) => ippTexts(entry, 'media-size-name'))
-  const names = ready ?? (sizes.length > 0 ? sizes : undefined)
-  return names && [...new Set(names.filter((name) => name !== '' && !isBound(name)))].slice(0, 64)
+  const ready = printer['media-ready'] ? ippTexts(printer, 'media-ready') : sizes
+  if (!printer['media-ready'] && sizes.length === 0) return undefined
+  const media = mediaOf(printer)
+  return [...new Set(ready.flatMap((name) => mediaNamed(media, name)?.name ?? []))]
 }
 
 /** The unprintable edges of a sheet in millimetres. */

@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import ipp from 'ipp'
@@ -610,6 +614,58 @@ t.test('a document that breaks off may have been printed; one that never left ma
     }),
   )
   t.equal(printer.jobs.at(-1)!.document.length, 0, 'no byte leaves before its record is kept')
+})
+
+t.test('what a document is read from is closed when the printer breaks off', async (t) => {
+  const { printer, client } = await withPrinter(t)
+  let closed: () => void = () => {}
+  const closing = new Promise<void>((resolve) => {
+    closed = resolve
+  })
+  async function* endless() {
+    try {
+      for (;;) yield Buffer.alloc(65_536)
+    } finally {
+      closed()
+    }
+  }
+  printer.fault({ kind: 'resets', afterBytes: 300_000 }, 'Send-Document')
+  await t.rejects(printDocument(client, job({ document: endless() })), failing({ kind: 'broken', bytesLeft: true }))
+  await closing
+})
+
+t.test('a spooler on a unix socket is asked by its path, with what authorizes the caller', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'ipp-'))
+  const socketPath = join(folder, 'cups.sock')
+  const seen: unknown[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { message: asked } = decodeIpp(Buffer.concat(chunks))
+      seen.push(
+        request.url,
+        request.headers.authorization,
+        operationName(asked.code),
+        Object.keys(asked.groups[0]!.attributes),
+      )
+      response.setHeader('Content-Type', 'application/ipp')
+      response.end(encodeIpp({ ...asked, code: 0, groups: [] }))
+    })
+  }).listen(socketPath)
+  const client = openIpp('ipp://localhost/', { socketPath, headers: () => ({ Authorization: 'PeerCred root' }) })
+  t.teardown(async () => {
+    client.close()
+    await new Promise((done) => server.close(done))
+    await rm(folder, { recursive: true })
+  })
+  t.match(await client.request('CUPS-Get-Printers', { printerUri: null, path: '/printers' }), { ok: true, status: 0 })
+  t.strictSame(seen, [
+    '/printers',
+    'PeerCred root',
+    'CUPS-Get-Printers',
+    ['attributes-charset', 'attributes-natural-language'],
+  ])
 })
 
 t.test('a document that cannot be read is not blamed on the printer', async (t) => {
