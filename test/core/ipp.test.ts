@@ -426,6 +426,17 @@ t.test('a document is printed, and its job is known before it leaves', async (t)
   t.equal(printer.connections.total, 1, 'over one kept connection')
 })
 
+t.test('a virtual printer hands out what it printed, and keeps it only when asked to', async (t) => {
+  const printed: number[] = []
+  const { printer, client } = await withPrinter(t, {
+    keepJobs: false,
+    onJob: ({ bytes }) => printed.push(bytes.length),
+  })
+  await printDocument(client, job())
+  t.strictSame(printed, [PDF.length])
+  t.equal(printer.jobs[0]!.document.length, 0)
+})
+
 t.test('a printer without Create-Job gets the job in one request', async (t) => {
   const some: IppAttribute = attribute(
     'enum',
