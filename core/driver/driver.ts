@@ -125,11 +125,15 @@ export interface Page {
   readonly planes: readonly Bytes[]
 }
 
-/** What has left so far: `before` is the report from before the first byte; `whole`: the last byte left. */
+/**
+ * What has left so far: `before` is the report from before the first byte; `whole`: the last byte left; `copies`: how
+ * often the core sends the whole, with all that `wrap` puts around it; `pages` were encoded, of all copies together.
+ */
 export interface Sent {
   readonly job: Job
   readonly before: Report | null
   readonly pages: number | null
+  readonly copies: number
   readonly whole: boolean
 }
 

@@ -1,5 +1,6 @@
 import type { Document } from '../documents/document.ts'
 import type { Renderer } from '../documents/render/renderer.ts'
+import { PDF, PICTURES } from '../documents/sniff.ts'
 import {
   type AnyDriver,
   type Capabilities,
@@ -24,10 +25,6 @@ export interface PlanRequest {
   readonly renderer: Renderer
 }
 
-// What the renderer reads (pdfium and jimp).
-const PICTURES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp', 'image/tiff']
-const PDF = 'application/pdf'
-
 /** Options that the gateway applies to a PDF itself where the printer cannot. */
 const PDF_OPTIONS = ['pageRange', 'fitToPage', 'orientation'] as const
 
@@ -50,7 +47,10 @@ export async function makePlan({ document, title, mark, options, printer, render
     job,
     capabilities,
     document: sent,
-    pages: mode ? () => renderer.render(document, { ...canvas(media, mode), mode, ...pageOptions(options) }) : null,
+    pages: mode
+      ? () =>
+          renderer.render(document, { ...canvas(media, mode, capabilities.modes[0]!), mode, ...pageOptions(options) })
+      : null,
     before: around.before ?? null,
     after: around.after ?? null,
     attributes: carrier === 'ipp' ? (around.attributes ?? {}) : null,
@@ -105,8 +105,8 @@ export function chooseMedia(
 function chooseMode({ modes }: Capabilities, { quality, colorMode }: Options): Mode {
   const wanted = modes.filter((mode) => quality === undefined || (mode.quality ?? 'normal') === quality)
   const usable = wanted.length > 0 ? wanted : modes
-  const plain = colorMode === 'grayscale' ? usable.find((mode) => mode.pixels === 'mono') : undefined
-  return plain ?? usable[0]!
+  const pixels = colorMode === 'grayscale' ? 'mono' : colorMode === 'color' ? 'mono+red' : null
+  return usable.find((mode) => mode.pixels === pixels) ?? usable[0]!
 }
 
 /** The options that the device applies itself; the rest is left out. */
@@ -143,10 +143,13 @@ async function rework(
 }
 
 /** Where dots can go on a medium; a printer that names no media gets the page's own size. */
-function canvas(media: Media | null, { dotsPerMm: [x, y] }: Mode) {
-  const area = media?.printable
+function canvas(media: Media | null, { dotsPerMm: [x, y] }: Mode, { dotsPerMm: [firstX, firstY] }: Mode) {
+  if (!media) return { widthDots: null, lengthDots: null }
+  const area = media.printable
+  const fits = (mm: number, dotsPerMm: number) => Math.floor(mm * dotsPerMm + 1e-6)
+  const lengthMm = area ? area.length && area.length / firstY : media.lengthMm
   return {
-    widthDots: media ? (area?.width ?? Math.floor(media.widthMm * x + 1e-6)) : null,
-    lengthDots: area ? area.length : media?.lengthMm == null ? null : Math.floor(media.lengthMm * y + 1e-6),
+    widthDots: fits(area ? area.width / firstX : media.widthMm, x),
+    lengthDots: lengthMm === null ? null : fits(lengthMm, y),
   }
 }

@@ -114,7 +114,12 @@ export function capabilitiesOf(printer: LivePrinter): Capabilities | Promise<Cap
 /** Takes over what a printer has just said of itself. */
 export function noteReport(printer: LivePrinter, report: Report, now: number): void {
   const same = printer.report !== null && JSON.stringify(printer.report) === JSON.stringify(report)
-  if (!same) printer.report = report
+  if (!same) {
+    printer.report = report
+    // The model that the printer names itself may have rows of its own.
+    if (printer.driver && report.facts)
+      printer.traits = traitsOf(printer.driver, { ...printer.facts, ...report.facts }, printer.record.traits)
+  }
   printer.askedAt = now
   printer.reachable = true
 }

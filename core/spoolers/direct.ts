@@ -12,6 +12,7 @@ export function createDirectSpooler(config: Config): Spooler {
     probeMs: config.preflight.budgetMs,
     quietMs: config.jobs.quietMs,
     confirmMs: config.jobs.confirmMs,
+    stopMs: config.jobs.stallMs,
   }
   const openRaw = async (printer: LivePrinter, signal: AbortSignal): Promise<Session> => {
     const driver = driverOf(printer)

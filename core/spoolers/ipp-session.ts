@@ -1,7 +1,7 @@
 import type { AnyDriver, ProbeReason, Report } from '../driver/index.ts'
 import { guard } from '../driver/registry.ts'
 import { IppError, openIpp } from '../ipp/client.ts'
-import { getAttributes, printDocument } from '../ipp/printing.ts'
+import { cancelJob, getAttributes, printDocument } from '../ipp/printing.ts'
 import { LinkError } from '../links/link.ts'
 import { type LivePrinter, printerOf } from '../printers/live.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
@@ -14,6 +14,9 @@ export interface IppSessionOptions {
   /** Whether the device is to be asked at all. */
   readonly asks: boolean
 }
+
+/** Who IPP printers are told that their jobs come from. */
+const USER = 'print-gateway'
 
 /** A session with an IPP printer: one client, whose requests share kept connections. */
 export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessionOptions): Session {
@@ -37,16 +40,20 @@ export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessi
 
   async function send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult> {
     let begun = false
+    let remote: string | null = null
     try {
       for (let round = 0; round < plan.repeat; round++) {
         const end = await printDocument(client, {
           title: plan.job.title,
-          user: 'print-gateway',
+          user: USER,
           format: plan.job.type,
           attributes: plan.attributes ?? {},
           document: plan.document.bytes ?? plan.document.open(),
           documentBytes: plan.document.size,
-          onRemoteJob: (id) => hooks.remoteJobId(id),
+          onRemoteJob: (id) => {
+            remote = id
+            return hooks.remoteJobId(id)
+          },
           onFirstByte: async () => {
             if (!begun) await hooks.beforeFirstByte()
             begun = true
@@ -66,6 +73,8 @@ export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessi
       if (!(error instanceof IppError)) throw error
       const gone = asLinkError(error)
       if (gone && !begun) throw gone
+      if (error.kind === 'canceled' && remote !== null)
+        await cancelJob(client, remote, USER, AbortSignal.timeout(probeMs)).catch(() => false)
       return { outcome: 'failed', error: withoutStop(error.message), mayHavePrinted: error.bytesLeft }
     }
   }

@@ -1,8 +1,17 @@
-import { type AnyDriver, type Bytes, type Message, type ProbeReason, type Report, textOf } from '../driver/index.ts'
+import {
+  type AnyDriver,
+  type Bytes,
+  effectOf,
+  type Message,
+  type ProbeReason,
+  type Report,
+  sortConditions,
+  textOf,
+} from '../driver/index.ts'
 import { guard } from '../driver/registry.ts'
 import type { Evidence } from '../jobs/job.ts'
 import { type Link, LinkError } from '../links/link.ts'
-import { type LivePrinter, printerOf } from '../printers/live.ts'
+import { type LivePrinter, printerOf, stops } from '../printers/live.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
 
 /** How long the core waits for a device, in milliseconds. */
@@ -13,6 +22,8 @@ export interface Patience {
   readonly quietMs: number
   /** A device that answers and has not finished printing yet. */
   readonly confirmMs: number
+  /** A device that has stopped in mid-job and waits for a person. */
+  readonly stopMs: number
 }
 
 export interface RawSessionOptions {
@@ -31,6 +42,7 @@ export interface RawSessionOptions {
 interface Heard {
   readonly reports: Report[]
   readonly messages: Message[]
+  pages: number | null
   answeredAfterLastByte: boolean
 }
 
@@ -59,7 +71,8 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       if (why !== 'sent') before = report
       return report
     }
-    if (askable.length > 0) printer.breaker.silent()
+    // After a job silence may mean that the printer is printing, or that its driver does not want to disturb it.
+    if (askable.length > 0 && why !== 'sent') printer.breaker.silent()
     return null
   }
 
@@ -95,7 +108,12 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   async function send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult> {
     if (link.error || link.closed) link = await options.openLink()
     link.heard()
-    const heard: Heard = { reports: [], messages: [], answeredAfterLastByte: false }
+    const heard: Heard = {
+      reports: [],
+      messages: [],
+      pages: plan.pages ? 0 : null,
+      answeredAfterLastByte: false,
+    }
     const sentBefore = link.bytesSent
     await hooks.beforeFirstByte()
     try {
@@ -117,8 +135,9 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     if (plan.pages) {
       for await (const page of plan.pages()) {
         await link.send(await guard(driver, 'encode', () => driver.encode!(page, plan.job, printerOf(printer))))
+        heard.pages!++
         if (plan.capabilities.pagesPerSend === 'one' && !page.last) {
-          const failed = await pageOut(plan, heard, page.index + 1)
+          const failed = await pageOut(plan, heard)
           if (failed) return failed
         }
       }
@@ -130,31 +149,34 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     return null
   }
 
-  /** Waits until a page is out, on devices that must be given one at a time. */
-  async function pageOut(plan: Plan, heard: Heard, pages: number): Promise<SendResult | null> {
-    const deadline = Date.now() + patience.confirmMs
+  /** Waits until all pages sent so far are out, on devices that must be given one at a time. */
+  async function pageOut(plan: Plan, heard: Heard): Promise<SendResult | null> {
+    const deadline = Date.now() + patience.stopMs
     for (let round = 0; Date.now() < deadline; round++) {
       const verdict = await judge(plan, heard, false)
       if (verdict?.outcome === 'failed') return failure(verdict.conditions)
-      if (verdict?.outcome !== 'pending' || (verdict.pages ?? 0) >= pages) return null
+      if (verdict?.outcome !== 'pending' || (verdict.pages ?? 0) >= heard.pages!) return null
+      if (link.error) throw link.error
       await pause(round)
+      await hear(heard)
     }
     return null
   }
 
+  /** Asks how the job goes, where the device can be asked. */
+  async function hear(heard: Heard): Promise<boolean> {
+    const report = before && !link.closed ? await probe('sent') : null
+    if (report) heard.reports.push(report)
+    return report !== null
+  }
+
   /** The last byte is out: what can the device prove? */
   async function conclude(plan: Plan, heard: Heard, signal: AbortSignal): Promise<SendResult> {
-    const deadline = Date.now() + patience.confirmMs
+    const began = Date.now()
     let proven: Evidence | null = null
     const confirms = driver.confirm !== undefined && options.asks
-    for (let round = 0; confirms && !link.error && Date.now() < deadline && !signal.aborted; round++) {
-      if (before && !link.closed) {
-        const report = await probe('sent')
-        if (report) {
-          heard.reports.push(report)
-          heard.answeredAfterLastByte = true
-        }
-      }
+    for (let round = 0; confirms && !link.error && !signal.aborted; round++) {
+      if (await hear(heard)) heard.answeredAfterLastByte = true
       const verdict = await judge(plan, heard, true)
       if (verdict?.outcome === 'failed') {
         await link.finish(patience.quietMs)
@@ -162,6 +184,11 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       }
       if (verdict?.outcome === 'printed') proven = 'confirmed'
       if (verdict?.outcome !== 'pending' || link.closed || (!before && heard.messages.length === 0)) break
+      // A device that has stopped, for lack of paper or so, has time until a person comes.
+      const stopped = stops(heard.reports.at(-1) ?? null)
+      const leftMs = began + (stopped ? patience.stopMs : patience.confirmMs) - Date.now()
+      if (leftMs <= 0 && stopped) return stoppedInJob(heard.reports.at(-1)!)
+      if (leftMs <= 0) break
       await pause(round)
     }
     proven ??= heard.answeredAfterLastByte ? 'sent' : null
@@ -175,7 +202,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   async function judge(plan: Plan, heard: Heard, whole: boolean) {
     if (!driver.confirm) return null
     heard.messages.push(...link.heard())
-    const sent = { job: plan.job, before, pages: null, whole }
+    const sent = { job: plan.job, before, pages: heard.pages, copies: plan.repeat, whole }
     return guard(driver, 'confirm', () => driver.confirm!(sent, heard.reports, heard.messages, printerOf(printer)))
   }
 
@@ -197,6 +224,9 @@ const failure = (conditions: readonly Parameters<typeof textOf>[0][] = []): Send
   error: conditions.map(textOf).join(', ') || 'the printer reported an error',
   mayHavePrinted: true,
 })
+
+const stoppedInJob = ({ conditions }: Report): SendResult =>
+  failure(sortConditions(conditions).filter((condition) => effectOf(condition) === 'stops'))
 
 const pause = (round: number) => {
   const ms = CONFIRM_PAUSES_MS[Math.min(round, CONFIRM_PAUSES_MS.length - 1)]!

@@ -20,9 +20,9 @@ export function barrierOf({ mark }: Job, { report }: Printer<EscposTraits>): Byt
   return barrier === 'GS r' ? PAPER_QUESTION : new Uint8Array(0)
 }
 
-/** Printed when the barrier was answered; a printer without one that answers at all cannot tell. */
+/** Printed when the barrier behind each copy was answered; a printer without one that answers at all cannot tell. */
 export function confirm(
-  { job, before, whole }: Sent,
+  { job, before, copies, whole }: Sent,
   reports: readonly Report[],
   heard: readonly Message[],
   printer: Printer<EscposTraits>,
@@ -31,7 +31,8 @@ export function confirm(
   const pending: Verdict = { outcome: 'pending', ...(conditions && { conditions }) }
   if (!whole) return pending
   const { barrier } = learntOf(before ?? printer.report)
-  if (heard.some((message) => answersBarrier(message, barrier, job.mark))) return { outcome: 'printed' }
+  const answered = heard.filter((message) => answersBarrier(message, barrier, job.mark)).length
+  if (answered >= copies) return { outcome: 'printed' }
   // A printer that has stopped keeps the rest of the job, and goes on when a person has seen to it.
   if (barrier || conditions === null || conditions.some((condition) => effectOf(condition) !== 'none')) return pending
   return { outcome: 'unknown', conditions }

@@ -157,10 +157,11 @@ t.test('a held job whose time is over fails with the reasons', async (t) => {
 t.test('a canceled job prints nothing when it waits, and says so when it may have printed', async (t) => {
   const printer = await zebra(t)
   const { print, gateway } = await startRig(t, { printers: [entry(printer, { preflight: 'off' })] })
-  printer.fault({ kind: 'never-reads' })
+  printer.fault({ kind: 'slow', bytesPerSecond: 1000 })
   const big = '^XA^FX'.padEnd(8_000_000, 'x')
   const sending = print(pathOf(printer), big)
   const begun = await printing(gateway)
+  while (printer.receivedBytes === 0) await sleep(5)
   const waiting = await print(pathOf(printer), LABEL, { wait: false })
   t.match(await gateway.cancel(waiting.job.jobId, anybody), {
     state: 'failed',

@@ -252,7 +252,7 @@ t.test('a printer that plays a disk is claimed and refused, with the remedy', (t
 /** Messages as the core cuts them out of what a device sends. */
 const messages = (...blocks: Bytes[]): Message[] => new Framer(ptouch.messages!).push(Buffer.concat(blocks))
 const sent = (pages: number | null, whole = true, before: Report | null = null) =>
-  jobOf(printerOf('QL-820NWB'), '62mm').then((job) => ({ job, pages, whole, before }))
+  jobOf(printerOf('QL-820NWB'), '62mm').then((job) => ({ job, pages, copies: 1, whole, before }))
 const state = (change: Partial<PtouchState> = {}): PtouchState => ({ ...ptouchQlEngine().state, ...change })
 
 t.test('a job is printed when as many pages are reported as it has', async (t) => {

@@ -202,7 +202,7 @@ t.test('a printer is asked no more than it is known to answer', async (t) => {
 
 t.test('a job is confirmed when the counters of the printer have come down', async (t) => {
   const idle: Report = { conditions: [], counters: { formatsWaiting: 0, labelsRemaining: 0, unfinishedFormats: 0 } }
-  const sent = { job: job(), before: null, pages: null, whole: true }
+  const sent = { job: job(), before: null, pages: null, copies: 1, whole: true }
   const outcome = (...reports: Report[]) => confirm(sent, reports).outcome
   const counting = (counters: Record<string, number>): Report => ({
     ...idle,
@@ -238,7 +238,7 @@ t.test('labels that are printed over a network', async (t) => {
       return client.replies(count)
     }
     reports.push((await askStatus({ ask }, printerWith(), 'sent'))!)
-    return confirm({ job: job(), before: null, pages: null, whole: true }, reports).outcome
+    return confirm({ job: job(), before: null, pages: null, copies: 1, whole: true }, reports).outcome
   }
   const outcomes = [await statusAfter(), await statusAfter(), await statusAfter(), await statusAfter()]
   t.strictSame(outcomes, ['pending', 'pending', 'pending', 'printed'])
