@@ -115,6 +115,7 @@ export const ConfigFileSchema = Type.Object(
       },
       section,
     ),
+    snmp: Type.Object({ community: Type.String({ minLength: 1, maxLength: 255, default: 'public' }) }, section),
     drivers: Texts(),
     printers: Type.Array(PrinterEntrySchema, { default: [] }),
     discovery: Type.Object(
@@ -164,6 +165,7 @@ export const ConfigFileSchema = Type.Object(
         quiet: Duration('5s'),
         confirm: Duration('30s'),
         stall: Duration('5m'),
+        drain: Duration('30s'),
       },
       section,
     ),

@@ -50,6 +50,7 @@ export interface Config {
   readonly data: string
   readonly spooler: SpoolerKind | 'auto'
   readonly cups: { readonly url: string }
+  readonly snmp: { readonly community: string }
   readonly drivers: readonly string[]
   readonly printers: readonly PrinterEntry[]
   readonly discovery: {
@@ -90,6 +91,8 @@ export interface Config {
     readonly confirmMs: number
     /** A device that takes no byte in mid-job: the job fails after this. */
     readonly stallMs: number
+    /** At a stop, transfers that run may go on for this. */
+    readonly drainMs: number
   }
   readonly auth: { readonly open: readonly string[]; readonly apiKey: string | null }
   readonly extensions: readonly ExtensionEntry[]
@@ -193,6 +196,7 @@ function inBaseUnits(file: ConfigFile, folder: string, apiKey: string | null): C
     data: resolve(folder, file.data),
     spooler: file.spooler,
     cups: file.cups,
+    snmp: file.snmp,
     drivers: file.drivers,
     printers: file.printers,
     discovery: { ...without(discovery, 'timeout'), timeoutMs: ms(discovery.timeout) },
@@ -211,6 +215,7 @@ function inBaseUnits(file: ConfigFile, folder: string, apiKey: string | null): C
       quietMs: ms(jobs.quiet),
       confirmMs: ms(jobs.confirm),
       stallMs: ms(jobs.stall),
+      drainMs: ms(jobs.drain),
     },
     auth: { open: auth.open, apiKey },
     extensions: file.extensions as unknown as readonly ExtensionEntry[],

@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { type Build, createDeviceStatus } from './device-status.ts'
 import { documentOfBytes } from './documents/in-memory.ts'
 import { createIntake } from './documents/intake.ts'
+import { documentInSpool, spoolDocument } from './documents/keep.ts'
 import { createRenderer } from './documents/render/renderer.ts'
 import { type AnyDriver, type Job as DriverJob, type Media, mediaNamed } from './driver/index.ts'
 import { guard, loadDrivers } from './driver/registry.ts'
@@ -10,12 +11,16 @@ import { fail } from './errors.ts'
 import type { Caller, Gateway, PrintOutcome, TestPrintRequest } from './gateway.ts'
 import { createJournal, jobView } from './jobs/active-job.ts'
 import { createIds, markOf } from './jobs/ids.ts'
+import type { JobRecord } from './jobs/job.ts'
 import { createPrintDesk } from './jobs/print.ts'
+import { recoverJobs } from './jobs/recover.ts'
 import { createRunner } from './jobs/runner.ts'
+import { pause } from './jobs/time.ts'
 import type { Log } from './log.ts'
 import { capabilitiesOf, driverOf, type LivePrinter, printerOf } from './printers/live.ts'
 import { createPrinterRegistry, mayUse } from './printers/registry.ts'
 import { createStatusDesk, printerView } from './printers/status.ts'
+import { askBeside } from './spoolers/beside.ts'
 import { createDirectSpooler } from './spoolers/direct.ts'
 import type { Store } from './store/store.ts'
 
@@ -31,6 +36,7 @@ export interface GatewayParts {
 }
 
 const EXPIRY_TICK_MS = 30_000
+const LEAVE_MS = 20
 
 /** Starts a gateway on a store. It listens to nothing: the server does. */
 export async function createGateway({
@@ -55,10 +61,12 @@ export async function createGateway({
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
   const desk = createPrintDesk({ config, store, registry, intake, journal, runner, newId })
-  const statuses = createStatusDesk(spooler, log)
+  const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log)
   const deviceStatus = createDeviceStatus({ config, build, log })
+  const stopped = new AbortController()
   let closing = false
 
+  await recoverJobs({ store, registry, journal, runner, spooler, log, signal: stopped.signal })
   const expiry = setInterval(() => {
     const before = new Date(Date.now() - config.jobs.retentionMs).toISOString()
     store.jobs.expire(before).catch((error) => log.error({ err: error }, 'ended jobs could not be forgotten'))
@@ -119,6 +127,26 @@ export async function createGateway({
     })
   }
 
+  async function retry(record: JobRecord, wait: boolean, caller: Caller): Promise<PrintOutcome> {
+    if (record.stage !== 'ended') throw fail('JOB_ACTIVE', [record.jobId, record.state])
+    if (!record.document) throw fail('DOCUMENT_UNAVAILABLE', [`The document of job ${record.jobId} is not kept.`])
+    const kept = { ...documentInSpool(record.document, store.spool), spool: null }
+    // A copy of its own: the old one goes when the old job is forgotten.
+    const document = await spoolDocument(kept, store.spool, { stable: !wait })
+    return desk.place({
+      target: record.target,
+      candidates: registry.resolve(record.target, caller),
+      taken: { document, contentType: record.contentType },
+      title: record.title,
+      source: record.source,
+      wait,
+      options: record.options,
+      caller,
+      idempotency: null,
+      retryOf: record.jobId,
+    })
+  }
+
   return {
     async print(request) {
       refuseWhenClosing()
@@ -157,6 +185,10 @@ export async function createGateway({
       await runner.cancel(running)
       return jobView(await running.ended)
     },
+    async retry(jobId, wait, caller) {
+      refuseWhenClosing()
+      return retry(await recordOf(jobId, caller), wait, caller)
+    },
     printers: (caller) =>
       registry
         .all()
@@ -194,9 +226,12 @@ export async function createGateway({
     async close() {
       closing = true
       clearInterval(expiry)
-      const running = [...journal.active.values()]
-      await Promise.all(running.filter((job) => job.record.stage === 'accepted').map(runner.cancel))
-      await Promise.all(registry.all().map((printer) => printer.lane.drained()))
+      stopped.abort()
+      const ended = runner.stop(config.jobs.drainMs)
+      // Jobs that have not begun end at once, and their clients are told so; the others are told that theirs go on.
+      await pause(LEAVE_MS, new AbortController().signal)
+      desk.answerWaiting()
+      await ended
       await renderer.close()
       await store.close()
     },

@@ -45,7 +45,9 @@ export interface LivePrinter {
   record: PrinterRecord
   readonly address: Address
   readonly lane: Lane
+  /** For questions over its link, and for those by SNMP: either may be answered without the other. */
   readonly breaker: Breaker
+  readonly snmpBreaker: Breaker
   /** Which driver claims it and why; `forced`: a person named it. */
   detection: Detection & { readonly forced: boolean }
   driver: AnyDriver | null

@@ -11,6 +11,8 @@ export interface Address {
   readonly path: string
   readonly connection: Connection
   readonly link: LinkKind
+  /** Where it is asked by SNMP (`?snmp=PORT`); absent: on the usual port. */
+  readonly snmpPort?: number
 }
 
 // RFC 8010 section 4, IANA service names: default ports.
@@ -58,6 +60,9 @@ export function readPrinterUri(text: string): Address {
   if (!host) throw invalid('it names no host.')
   const port = url.port ? Number(url.port) : DEFAULT_PORTS[scheme]!
   if (port < 1 || port > 65535) throw invalid('the port must be from 1 to 65535.')
+  const snmp = url.searchParams.get('snmp')
+  const snmpPort = snmp !== null && /^\d{1,5}$/.test(snmp) ? Number(snmp) : 0
+  if (snmp !== null && (snmpPort < 1 || snmpPort > 65535)) throw invalid('"snmp" must be a port from 1 to 65535.')
   const protocol = scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : scheme === 'ipps' ? 'https' : scheme
   const hostPart = host.includes(':') ? `[${host}]` : host
   const rest = url.pathname === '/' ? '' : url.pathname
@@ -68,6 +73,7 @@ export function readPrinterUri(text: string): Address {
     path: `${word}_${dashed(host)}_${port}`,
     connection: { type: 'network', host, port, protocol },
     link: scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : 'ipp',
+    ...(snmp !== null && { snmpPort }),
   }
 }
 

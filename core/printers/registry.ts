@@ -52,6 +52,7 @@ export async function createPrinterRegistry({
       address,
       lane: laneOf(record, address),
       breaker: createBreaker(now),
+      snmpBreaker: createBreaker(now),
       report: null,
       askedAt: null,
       reachable: null,

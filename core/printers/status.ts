@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { type Capabilities, keywordOf, sortConditions, textOf } from '../driver/index.ts'
+import { type Capabilities, keywordOf, type Report, sortConditions, textOf } from '../driver/index.ts'
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import type { Spooler } from '../spoolers/spooler.ts'
@@ -12,7 +12,11 @@ export interface StatusDesk {
   ask(printer: LivePrinter): Promise<void>
 }
 
-export function createStatusDesk(spooler: Spooler, log: Log): StatusDesk {
+export function createStatusDesk(
+  spooler: Spooler,
+  askBeside: (printer: LivePrinter) => Promise<Report | null>,
+  log: Log,
+): StatusDesk {
   const asking = new Map<LivePrinter, Promise<void>>()
 
   async function ask(printer: LivePrinter): Promise<void> {
@@ -20,7 +24,17 @@ export function createStatusDesk(spooler: Spooler, log: Log): StatusDesk {
     if (!driver || printer.detection.claim?.refuse) return
     const question = () => askOnce(printer)
     // IPP printers serve many clients; most others serve one, which must not be kept from its job.
-    await (address.link === 'ipp' ? question() : lane.tryNow(question))
+    await (address.link === 'ipp' ? question() : (lane.tryNow(question) ?? askBusy(printer)))
+  }
+
+  /** A job is on its link: whatever it says elsewhere is news, and that it says nothing is none. */
+  async function askBusy(printer: LivePrinter): Promise<void> {
+    try {
+      const report = await askBeside(printer)
+      if (report) noteReport(printer, report, Date.now())
+    } catch (error) {
+      log.warn({ err: error, printer: printer.record.path }, 'a status question failed')
+    }
   }
 
   async function askOnce(printer: LivePrinter): Promise<void> {

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { LinkError } from '../links/link.ts'
 import { openTcp } from '../links/tcp.ts'
 import { driverOf, type LivePrinter, preflightOf } from '../printers/live.ts'
-import { ippSession } from './ipp-session.ts'
+import { followIppJob, ippSession } from './ipp-session.ts'
 import { type Patience, rawSession } from './raw-session.ts'
 import type { Session, Spooler } from './spooler.ts'
 
@@ -36,6 +36,7 @@ export function createDirectSpooler(config: Config): Spooler {
       asks: preflightOf(printer, config) !== 'off',
       openLink,
       openSide: openPort,
+      community: config.snmp.community,
     })
   }
   return {
@@ -52,6 +53,9 @@ export function createDirectSpooler(config: Config): Spooler {
           asks: preflightOf(printer, config) !== 'off',
         })
       throw new LinkError('unusable', `printers at ${scheme}:// cannot be reached by this version`)
+    },
+    async resume({ address, record: { uri } }, { remoteJobId }, signal) {
+      return address.link === 'ipp' && remoteJobId !== null ? followIppJob(uri, remoteJobId, signal) : null
     },
   }
 }

@@ -12,6 +12,7 @@ import { guard } from '../driver/registry.ts'
 import type { Evidence } from '../jobs/job.ts'
 import { type Link, LinkError } from '../links/link.ts'
 import { type LivePrinter, printerOf, stops } from '../printers/live.ts'
+import { probeBySnmp } from './beside.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
 
 /** How long the core waits for a device, in milliseconds. */
@@ -36,6 +37,8 @@ export interface RawSessionOptions {
   readonly openLink: () => Promise<Link>
   /** Opens a link to a side port of the same host. */
   readonly openSide: (port: number) => Promise<Link>
+  /** For questions by SNMP. */
+  readonly community: string
 }
 
 /** What has come back since the first byte left. */
@@ -59,20 +62,33 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   let release: Bytes | null = null
 
   async function probe(why: ProbeReason): Promise<Report | null> {
-    if (!options.asks || !printer.breaker.closed) return null
-    const askable = driver.probes.filter(
-      (p) => (p.via === 'link' || p.via === 'tcp') && (p.over?.includes(link.kind) ?? true),
-    )
-    for (const p of askable) {
-      if (p.via === 'link' && why === 'job') release = p.release ?? null
-      const report = p.via === 'link' ? await overLink(p.run, why) : p.via === 'tcp' ? await overSide(p, why) : null
+    return (await findOut(why))?.report ?? null
+  }
+
+  /** Tries the driver's ways to ask in order. `onLink`: the answer came on the job's own link, behind all bytes sent. */
+  async function findOut(why: ProbeReason): Promise<{ readonly report: Report; readonly onLink: boolean } | null> {
+    if (!options.asks) return null
+    const deadline = Date.now() + patience.probeMs
+    const portsAnswer = printer.breaker.closed && !(why === 'sent' && link.closed)
+    let silent = false
+    for (const p of driver.probes) {
+      if (!(p.over?.includes(link.kind) ?? true)) continue
+      let report: Report | null = null
+      if (p.via === 'snmp') {
+        const budget = { community: options.community, budgetMs: deadline - Date.now() }
+        report = await probeBySnmp(printer, driver, p, why, budget)
+      } else if (p.via !== 'ipp' && portsAnswer) {
+        if (p.via === 'link' && why === 'job') release = p.release ?? null
+        report = p.via === 'link' ? await overLink(p.run, why) : await overSide(p, why)
+        if (report) printer.breaker.answered()
+        else silent = true
+      }
       if (!report) continue
-      printer.breaker.answered()
       if (why !== 'sent') before = report
-      return report
+      return { report, onLink: p.via === 'link' }
     }
     // After a job silence may mean that the printer is printing, or that its driver does not want to disturb it.
-    if (askable.length > 0 && why !== 'sent') printer.breaker.silent()
+    if (silent && why !== 'sent') printer.breaker.silent()
     return null
   }
 
@@ -163,11 +179,12 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     return null
   }
 
-  /** Asks how the job goes, where the device can be asked. */
-  async function hear(heard: Heard): Promise<boolean> {
-    const report = before && !link.closed ? await probe('sent') : null
-    if (report) heard.reports.push(report)
-    return report !== null
+  /** Asks how the job goes, where the device can be asked, and says by which way it answered. */
+  async function hear(heard: Heard): Promise<'on the link' | 'beside it' | null> {
+    const found = before ? await findOut('sent') : null
+    if (!found) return null
+    heard.reports.push(found.report)
+    return found.onLink ? 'on the link' : 'beside it'
   }
 
   /** The last byte is out: what can the device prove? */
@@ -176,14 +193,17 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     let proven: Evidence | null = null
     const confirms = driver.confirm !== undefined && options.asks
     for (let round = 0; confirms && !link.error && !signal.aborted; round++) {
-      if (await hear(heard)) heard.answeredAfterLastByte = true
+      const answered = await hear(heard)
+      // What is answered elsewhere does not prove that the link brought all bytes.
+      if (answered === 'on the link') heard.answeredAfterLastByte = true
       const verdict = await judge(plan, heard, true)
       if (verdict?.outcome === 'failed') {
         await link.finish(patience.quietMs)
         return failure(verdict.conditions)
       }
       if (verdict?.outcome === 'printed') proven = 'confirmed'
-      if (verdict?.outcome !== 'pending' || link.closed || (!before && heard.messages.length === 0)) break
+      if (verdict?.outcome !== 'pending' || (!before && heard.messages.length === 0)) break
+      if (link.closed && answered !== 'beside it') break
       // A device that has stopped, for lack of paper or so, has time until a person comes.
       const stopped = stops(heard.reports.at(-1) ?? null)
       const leftMs = began + (stopped ? patience.stopMs : patience.confirmMs) - Date.now()
