@@ -129,10 +129,14 @@ export async function createGateway({
 
   async function retry(record: JobRecord, wait: boolean, caller: Caller): Promise<PrintOutcome> {
     if (record.stage !== 'ended') throw fail('JOB_ACTIVE', [record.jobId, record.state])
-    if (!record.document) throw fail('DOCUMENT_UNAVAILABLE', [`The document of job ${record.jobId} is not kept.`])
+    const gone = (cause?: unknown) =>
+      fail('DOCUMENT_UNAVAILABLE', [`The document of job ${record.jobId} is not kept.`], {}, cause)
+    if (!record.document) throw gone()
     const kept = { ...documentInSpool(record.document, store.spool), spool: null }
     // A copy of its own: the old one goes when the old job is forgotten.
-    const document = await spoolDocument(kept, store.spool, { stable: !wait })
+    const document = await spoolDocument(kept, store.spool, { stable: !wait }).catch((error: unknown) => {
+      throw gone(error)
+    })
     return desk.place({
       target: record.target,
       candidates: registry.resolve(record.target, caller),

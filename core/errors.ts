@@ -12,6 +12,7 @@ const SENTENCES = {
   PRINTER_EXISTS: (path: string) => `A printer with path ${path} exists already.`,
   PRINTER_REFUSED: (path: string, remedy: string) => `Printer ${path} is not printed to: ${remedy}`,
   JOB_FINISHED: (id: string, state: string) => `Job ${id} is ${state} and cannot be canceled any more.`,
+  JOB_ACTIVE: (id: string, state: string) => `Job ${id} is ${state}; only a job that has ended is printed again.`,
   DOCUMENT_TOO_LARGE: (limit: string) => `The document is larger than the limit of ${limit}.`,
   DOCUMENT_TYPE_UNSUPPORTED: (type: string, allowed: string) =>
     `Content-Type ${type} is not taken; allowed: ${allowed}.`,

@@ -95,6 +95,8 @@ export interface Gateway {
   job(jobId: string, caller: Caller): Promise<Job>
   jobs(query: JobQuery): Promise<{ jobs: readonly Job[]; cursor: string | null }>
   cancel(jobId: string, caller: Caller): Promise<Job>
+  /** Prints the document of an ended job again, on purpose, as a new job that names the old one in `retryOf`. */
+  retry(jobId: string, wait: boolean, caller: Caller): Promise<PrintOutcome>
   /** At once, from what is known. */
   printers(caller: Caller): readonly PrinterView[]
   /** Asks the printer, within the probe budget. */

@@ -27,6 +27,7 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   DRIVER_CONTESTED: { status: 409, message: 'Conflict' },
   DRIVER_UNCLAIMED: { status: 409, message: 'Conflict' },
   JOB_FINISHED: { status: 409, message: 'Conflict' },
+  JOB_ACTIVE: { status: 409, message: 'Conflict' },
   STORE_CONFLICT: { status: 409, message: 'Conflict' },
   DOCUMENT_TOO_LARGE: { status: 413, message: 'Document too large' },
   DOCUMENT_TYPE_UNSUPPORTED: { status: 415, message: 'Unsupported media type' },

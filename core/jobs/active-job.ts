@@ -1,8 +1,9 @@
 import type { Document } from '../documents/document.ts'
+import { spoolDocument } from '../documents/keep.ts'
 import type { PrintOutcome } from '../gateway.ts'
 import type { LivePrinter } from '../printers/live.ts'
 import type { Store } from '../store/store.ts'
-import type { Job, JobRecord } from './job.ts'
+import type { DocumentRef, Job, JobRecord } from './job.ts'
 
 /** What the client that submitted a job is told; settled once. Rejects when the job is refused and not kept. */
 export interface Answer {
@@ -14,7 +15,8 @@ export interface Answer {
 /** A job from its submission to its end. `record` is replaced, never changed. */
 export interface ActiveJob {
   record: JobRecord
-  readonly document: Document
+  /** Replaced by its copy in the spool when the job becomes durable. */
+  document: Document
   readonly candidates: readonly LivePrinter[]
   readonly answer: Answer
   /** Resolves with the ended record; rejects with the refusal of a job that was not kept. */
@@ -27,6 +29,7 @@ export interface ActiveJob {
   stored: boolean
   /** Writes must be on stable storage: a 201 was or will be given, or the client gave a key. */
   readonly durable: boolean
+  readonly fingerprint: string | null
   canceled: boolean
   /** It is at the head of its printer's lane. */
   running: boolean
@@ -49,15 +52,58 @@ export function jobView(record: JobRecord): Job {
     cupsJobId: record.cupsJobId,
     evidence: record.evidence,
     mayHavePrinted: record.mayHavePrinted,
+    retryOf: record.retryOf,
   }
 }
+
+/** What a job begins with; the rest follows from its record. */
+export interface Beginning {
+  readonly record: JobRecord
+  readonly document: Document
+  readonly candidates: readonly LivePrinter[]
+  readonly answersEarly: boolean
+  readonly durable: boolean
+  readonly stored: boolean
+  /** What its idempotency key stands for, to be written with it. */
+  readonly fingerprint: string | null
+}
+
+export function createActiveJob(beginning: Beginning): ActiveJob {
+  const answer = deferred<Pick<PrintOutcome, 'outcome' | 'job'>>()
+  const end = deferred<JobRecord>()
+  return {
+    ...beginning,
+    answer,
+    ended: end.promise,
+    end,
+    abort: new AbortController(),
+    canceled: false,
+    running: false,
+  }
+}
+
+function deferred<R>() {
+  let resolve!: (value: R) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<R>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  // Whoever waits gets the rejection; that nobody waits is no fault of the process.
+  promise.catch(() => {})
+  return { promise, resolve, reject }
+}
+
+/** What a record says of a document that is in the spool; null: it is in memory only. */
+export const refOf = ({ spool, size, sha256, type }: Document): DocumentRef | null =>
+  spool === null ? null : { spool, size, sha256, type }
 
 /** Jobs on their way: the newest state in memory, written to the store as durability asks. */
 export interface Journal {
   readonly active: ReadonlyMap<string, ActiveJob>
   begin(job: ActiveJob): void
-  /** Writes the job for the first time; after it the job outlives the process if it is durable. */
-  store(job: ActiveJob): Promise<void> | undefined
+  /** Writes the job with its document for the first time: after it the job outlives the process if it is durable. */
+  accept(job: ActiveJob): Promise<void>
   change(job: ActiveJob, change: Partial<JobRecord>): Promise<void> | undefined
   /** Ends a job and tells everybody who waits. */
   finish(job: ActiveJob, change: Partial<JobRecord>): Promise<void>
@@ -71,29 +117,49 @@ export function createJournal(store: Store, onChange: (record: JobRecord) => voi
   const releaseKey = async ({ record }: ActiveJob) => {
     if (record.idempotency) await store.idempotency.release(record.idempotency, record.jobId)
   }
+  /** Creates the record, or writes its next revision. */
+  async function write(job: ActiveJob): Promise<void> {
+    const stable = job.durable
+    if (job.stored) {
+      job.record = { ...job.record, revision: job.record.revision + 1 }
+      return store.jobs.update(job.record, { stable })
+    }
+    job.stored = true
+    const { idempotency, jobId } = job.record
+    const key = idempotency && { ...idempotency, jobId, fingerprint: job.fingerprint ?? '' }
+    await store.jobs.create(job.record, key, { stable })
+  }
+
+  async function keepDocument(job: ActiveJob, stable: boolean): Promise<void> {
+    if (job.record.document) return
+    job.document = await spoolDocument(job.document, store.spool, { stable })
+    job.record = { ...job.record, document: refOf(job.document) }
+  }
+
   return {
     active,
     begin(job) {
       active.set(job.record.jobId, job)
       onChange(job.record)
     },
-    store(job) {
-      if (job.stored) return
-      job.stored = true
-      return store.jobs.create(job.record, null, { stable: job.durable }).then(() => {})
+    async accept(job) {
+      await keepDocument(job, true)
+      job.record = { ...job.record, held: true }
+      await write(job)
     },
     change(job, change) {
-      const before = job.record
-      job.record = { ...before, ...change, revision: before.revision + (job.stored ? 1 : 0) }
-      if (change.state && change.state !== before.state) onChange(job.record)
-      return job.stored ? store.jobs.update(job.record, { stable: job.durable }) : undefined
+      const { state } = job.record
+      job.record = { ...job.record, ...change }
+      if (job.record.state !== state) onChange(job.record)
+      // A job that need not outlive the process is written when it has ended, for those who ask for it later.
+      return job.stored || (job.durable && change.stage === 'sending') ? write(job) : undefined
     },
     async finish(job, change) {
-      await this.change(job, { ...change, stage: 'ended', completedAt: new Date().toISOString() })
-      if (!job.stored) {
-        job.stored = true
-        await store.jobs.create(job.record, null, { stable: job.durable })
-      }
+      // Whoever failed is likely to want it again; what printed is gone with its client's copy.
+      if (change.state === 'failed' && !job.durable) await keepDocument(job, false)
+      job.record = { ...job.record, ...change, stage: 'ended', completedAt: new Date().toISOString() }
+      onChange(job.record)
+      await write(job)
       if (job.record.state === 'failed' && !job.record.mayHavePrinted) await releaseKey(job)
       active.delete(job.record.jobId)
       job.end.resolve(job.record)

@@ -30,6 +30,8 @@ export interface Job {
   readonly evidence: Evidence | null
   /** True when bytes left and nobody can tell what became of them. */
   readonly mayHavePrinted: boolean
+  /** The job whose document this one prints again, on purpose. */
+  readonly retryOf: string | null
 }
 
 /** A job as the store keeps it: plain JSON, no path of a disk, nothing that only one machine understands. */
@@ -52,5 +54,4 @@ export interface JobRecord extends Job {
   readonly before: Report | null
   /** Job id at the printer (IPP) or the spooler, when one is known. */
   readonly remoteJobId: string | null
-  readonly retryOf: string | null
 }

@@ -5,8 +5,8 @@ import type { Intake } from '../documents/intake.ts'
 import type { Caller, PrintOutcome, PrintRequest } from '../gateway.ts'
 import type { LivePrinter } from '../printers/live.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
-import type { IdempotencyKey, Store } from '../store/store.ts'
-import { type ActiveJob, type Journal, jobView } from './active-job.ts'
+import type { IdempotencyEntry, IdempotencyKey, Store } from '../store/store.ts'
+import { type ActiveJob, createActiveJob, type Journal, jobView, refOf } from './active-job.ts'
 import { fingerprintOf } from './idempotency.ts'
 import type { JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
@@ -31,19 +31,23 @@ export interface Order {
   readonly wait: boolean
   readonly options: PrintRequest['options']
   readonly caller: Caller
-  readonly idempotency: (IdempotencyKey & { readonly jobId: string }) | null
+  readonly idempotency: IdempotencyEntry | null
+  readonly retryOf?: string
 }
 
 export interface PrintDesk {
   print(request: PrintRequest): Promise<PrintOutcome>
   /** Makes a job of a document that is there already, and waits as the order says. */
   place(order: Order): Promise<PrintOutcome>
+  /** Tells everybody who waits that the job goes on. */
+  answerWaiting(): void
 }
 
 /** Takes print requests in: target, key, document, job, answer. */
 export function createPrintDesk(parts: PrintParts): PrintDesk {
   const { config, store, registry, intake, journal, runner, newId } = parts
   /** Keys that are taken and have no job yet: their documents are still on the way. */
+  const waiting = new Set<() => void>()
   const arriving = new Map<string, { readonly begun: Promise<void>; begin(): void }>()
 
   async function print(request: PrintRequest): Promise<PrintOutcome> {
@@ -51,7 +55,8 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const candidates = registry.resolve(target, caller)
     const content = candidates[0]!.driver?.content ?? 'raw'
     const waits = request.wait || submission.kind === 'raw'
-    const take = () => intake.take(submission, content)
+    const durable = !waits || request.idempotencyKey !== null
+    const take = () => intake.take(submission, content, { stable: durable })
     const order = (taken: TakenDocument, idempotency: Order['idempotency']): Order => ({
       target,
       candidates,
@@ -72,7 +77,8 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     for (;;) {
       const jobId = newId()
       const { existing } = await store.idempotency.reserve({ ...key, jobId, fingerprint })
-      if (!existing) return arrive(jobId, async () => place(order(early ?? (await take()), { ...key, jobId })), key)
+      if (!existing)
+        return arrive(jobId, async () => place(order(early ?? (await take()), { ...key, jobId, fingerprint })), key)
       await arriving.get(existing.jobId)?.begun
       const replayed = await replay(existing.jobId, waits)
       if (replayed) return { ...replayed, mismatch: existing.fingerprint !== fingerprint }
@@ -107,20 +113,37 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const now = { job: jobView(record), replayed: true, mismatch: false }
     if (!running) return { ...now, outcome: record.state === 'completed' ? 'completed' : 'failed' }
     if (!wait) return { ...now, outcome: 'accepted' }
-    const ended = await within(running.ended, config.jobs.waitMs)
+    const ended = await patiently(running.ended)
     if (!ended) return { ...now, job: jobView(running.record), outcome: 'stillPrinting' }
     return { ...now, job: jobView(ended), outcome: ended.state === 'completed' ? 'completed' : 'failed' }
   }
 
   async function place(order: Order): Promise<PrintOutcome> {
     const job = await createJob(order)
-    const answered = within(job.answer.promise, config.jobs.waitMs)
     const submitted = runner.submit(job)
     arriving.get(job.record.jobId)?.begin()
     await submitted
-    const answer = await answered
+    const answer = await patiently(job.answer.promise)
     const outcome = answer ?? { outcome: 'stillPrinting' as const, job: jobView(job.record) }
     return { ...outcome, replayed: false, mismatch: false }
+  }
+
+  /** The value; null when the client has waited long enough, or the gateway stops. */
+  function patiently<R>(promise: Promise<R>): Promise<R | null> {
+    return new Promise((resolve, reject) => {
+      const settle = (then: () => void) => {
+        clearTimeout(timer)
+        waiting.delete(giveUp)
+        then()
+      }
+      const giveUp = () => settle(() => resolve(null))
+      const timer = setTimeout(giveUp, config.jobs.waitMs)
+      waiting.add(giveUp)
+      promise.then(
+        (value) => settle(() => resolve(value)),
+        (error) => settle(() => reject(error)),
+      )
+    })
   }
 
   async function createJob({ taken, candidates, ...order }: Order): Promise<ActiveJob> {
@@ -147,34 +170,31 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
       owner: order.caller.keyId,
       options: order.options,
       media: order.options.paperSize ?? null,
-      document: document.spool
-        ? { spool: document.spool, size: document.size, sha256: document.sha256, type: document.type }
-        : null,
+      document: refOf(document),
       idempotency: order.idempotency && { scope: order.idempotency.scope, key: order.idempotency.key },
       candidates: candidates.map((printer) => printer.record.path),
       before: null,
       remoteJobId: null,
-      retryOf: null,
+      retryOf: order.retryOf ?? null,
     }
-    const answer = deferred<Pick<PrintOutcome, 'outcome' | 'job'>>()
-    const end = deferred<JobRecord>()
-    return {
+    return createActiveJob({
       record,
       document,
       candidates,
-      answer,
-      ended: end.promise,
-      end,
-      abort: new AbortController(),
       answersEarly: !order.wait,
-      stored: false,
       durable: !order.wait || order.idempotency !== null,
-      canceled: false,
-      running: false,
-    }
+      stored: false,
+      fingerprint: order.idempotency?.fingerprint ?? null,
+    })
   }
 
-  return { print, place }
+  return {
+    print,
+    place,
+    answerWaiting() {
+      for (const answer of waiting) answer()
+    },
+  }
 }
 
 /** What a JSON body asks to print, before anything is fetched or decoded. */
@@ -184,24 +204,4 @@ function identityOf(submission: Submission): string {
   return createHash('sha256')
     .update(`${contentType ?? ''}\n${content}`)
     .digest('hex')
-}
-
-function deferred<R>() {
-  let resolve!: (value: R) => void
-  let reject!: (error: unknown) => void
-  const promise = new Promise<R>((yes, no) => {
-    resolve = yes
-    reject = no
-  })
-  // Whoever waits gets the rejection; that nobody waits is no fault of the process.
-  promise.catch(() => {})
-  return { promise, resolve, reject }
-}
-
-/** The value, or null when it does not come in time. */
-function within<R>(promise: Promise<R>, ms: number): Promise<R | null> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(null), ms)
-    promise.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }

@@ -9,6 +9,7 @@ import type { SendResult, Session, Spooler } from '../spoolers/spooler.ts'
 import { type ActiveJob, type Journal, jobView } from './active-job.ts'
 import { markOf } from './ids.ts'
 import { makePlan } from './plan.ts'
+import { pause, within } from './time.ts'
 
 export interface RunnerParts {
   readonly config: Config
@@ -21,8 +22,12 @@ export interface RunnerParts {
 export interface Runner {
   /** Takes a job over; `job.answer` and `job.ended` tell how it goes. */
   submit(job: ActiveJob): Promise<void>
+  /** Takes over a job that was accepted before the gateway was started. */
+  resume(job: ActiveJob): void
   /** Ends a job that has not ended: at once when it waits in a queue, else as soon as its printer lets go. */
   cancel(job: ActiveJob): Promise<void>
+  /** Begins no more jobs: accepted ones stay for the next start, others end. Resolves when what was begun has ended. */
+  stop(withinMs: number): Promise<void>
 }
 
 /** A report this young decides for a busy printer what a fresh question would. */
@@ -52,6 +57,7 @@ interface NotReady {
 
 export function createRunner(parts: RunnerParts): Runner {
   const { config, spooler, journal, renderer, log } = parts
+  let stopping = false
 
   async function submit(job: ActiveJob): Promise<void> {
     const printer = nextCandidate(job, new Set())!
@@ -83,9 +89,11 @@ export function createRunner(parts: RunnerParts): Runner {
     const began = Date.now()
     for (let round = 0; ; round++) {
       if (job.canceled) return endCanceled(job)
+      if (stopping) return leave(job)
       const notReady = await attempt(job, printer)
       if (!notReady) return
       if (job.canceled) return endCanceled(job)
+      if (stopping) return leave(job)
       const other = nextCandidate(job, tried.add(printer))
       if (other) return enqueue(job, other, tried)
       const pauses = job.record.held ? HOLD_PAUSES_MS : RETRY_PAUSES_MS
@@ -94,6 +102,11 @@ export function createRunner(parts: RunnerParts): Runner {
       await pause(Math.min(leftMs, pauses[Math.min(round, pauses.length - 1)]!), job.abort.signal)
       tried.clear()
     }
+  }
+
+  /** The gateway stops before the job has begun: what was accepted waits for the next start. */
+  async function leave(job: ActiveJob): Promise<void> {
+    if (!job.record.held) await endFailed(job, 'The gateway was stopped before it could print', false)
   }
 
   /** Until when a job that could not begin is tried again. */
@@ -139,17 +152,12 @@ export function createRunner(parts: RunnerParts): Runner {
     })
 
   async function accept(job: ActiveJob): Promise<void> {
-    await journal.change(job, { held: true })
-    await journal.store(job)
+    await journal.accept(job)
     job.answer.resolve({ outcome: 'accepted', job: jobView({ ...job.record, state: 'queued' }) })
   }
 
   const hooksOf = (job: ActiveJob, before: Report | null) => ({
-    beforeFirstByte() {
-      const stored = job.durable ? journal.store(job) : undefined
-      const sending = () => journal.change(job, { stage: 'sending', state: 'printing', before })
-      return stored ? stored.then(sending) : sending()
-    },
+    beforeFirstByte: () => journal.change(job, { stage: 'sending', state: 'printing', before }),
     async remoteJobId(id: string) {
       await journal.change(job, { remoteJobId: id })
     },
@@ -161,7 +169,8 @@ export function createRunner(parts: RunnerParts): Runner {
       return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
     }
     const { mayHavePrinted } = result
-    await endFailed(job, job.canceled ? 'Canceled' : withDoubt(result.error, mayHavePrinted), mayHavePrinted)
+    const error = stopping && job.abort.signal.aborted ? 'Interrupted while printing' : result.error
+    await endFailed(job, job.canceled ? 'Canceled' : withDoubt(error, mayHavePrinted), mayHavePrinted)
   }
 
   async function endFailed(job: ActiveJob, error: string, mayHavePrinted: boolean): Promise<void> {
@@ -193,6 +202,20 @@ export function createRunner(parts: RunnerParts): Runner {
 
   return {
     submit,
+    resume(job) {
+      journal.begin(job)
+      enqueue(job, job.candidates.find(({ record }) => record.path === job.record.printer)!, new Set())
+    },
+    async stop(withinMs) {
+      stopping = true
+      const jobs = [...journal.active.values()]
+      for (const job of jobs) if (job.record.stage === 'accepted') job.abort.abort()
+      const running = jobs.flatMap((job) => job.candidates.map(({ lane }) => lane.drained()))
+      const ended = Promise.all(running)
+      await within(ended, withinMs)
+      for (const job of journal.active.values()) job.abort.abort()
+      await ended
+    },
     async cancel(job) {
       job.canceled = true
       job.abort.abort()
@@ -222,15 +245,3 @@ function notReadyOf(report: Report): NotReady {
 }
 
 const withDoubt = (error: string, doubt: boolean) => (doubt ? `${error}; it may have been printed` : error)
-
-const pause = (ms: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })

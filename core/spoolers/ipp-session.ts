@@ -1,7 +1,7 @@
 import type { AnyDriver, ProbeReason, Report } from '../driver/index.ts'
 import { guard } from '../driver/registry.ts'
 import { IppError, openIpp } from '../ipp/client.ts'
-import { cancelJob, getAttributes, printDocument } from '../ipp/printing.ts'
+import { cancelJob, followJob, getAttributes, type JobEnd, printDocument } from '../ipp/printing.ts'
 import { LinkError } from '../links/link.ts'
 import { type LivePrinter, printerOf } from '../printers/live.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
@@ -60,15 +60,10 @@ export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessi
           },
           signal,
         })
-        if (end.outcome === 'failed')
-          return {
-            outcome: 'failed',
-            error: withoutStop(end.message ?? 'the printer failed'),
-            mayHavePrinted: end.mayHavePrinted,
-          }
-        if (round === plan.repeat - 1) return { outcome: 'completed', evidence: end.evidence ?? 'sent' }
+        const result = resultOf(end)
+        if (result.outcome === 'failed' || round === plan.repeat - 1) return result
       }
-      return { outcome: 'completed', evidence: 'sent' }
+      throw new RangeError('A plan sends its document at least once.')
     } catch (error) {
       if (!(error instanceof IppError)) throw error
       const gone = asLinkError(error)
@@ -87,6 +82,21 @@ export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessi
     },
   }
 }
+
+/** Follows a job that an earlier run of the gateway gave to a printer. Throws an IppError when the printer cannot tell. */
+export async function followIppJob(uri: string, remoteJobId: string, signal: AbortSignal): Promise<SendResult> {
+  const client = openIpp(uri)
+  try {
+    return resultOf(await followJob(client, remoteJobId, { signal }))
+  } finally {
+    client.close()
+  }
+}
+
+const resultOf = ({ outcome, evidence, message, mayHavePrinted }: JobEnd): SendResult =>
+  outcome === 'completed'
+    ? { outcome, evidence: evidence ?? 'sent' }
+    : { outcome, error: withoutStop(message ?? 'the printer failed'), mayHavePrinted }
 
 /** An error that means that the printer was not reached at all, in the words of a link; null: it was. */
 function asLinkError(error: unknown): LinkError | null {

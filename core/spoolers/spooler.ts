@@ -1,6 +1,6 @@
 import type { Document } from '../documents/document.ts'
 import type { Bytes, Capabilities, IppAttributes, Job, Page, Report } from '../driver/index.ts'
-import type { Evidence } from '../jobs/job.ts'
+import type { Evidence, JobRecord } from '../jobs/job.ts'
 import type { LivePrinter } from '../printers/live.ts'
 
 /** How one job is put on one printer; made anew when the job runs, and never stored. */
@@ -46,4 +46,6 @@ export interface Spooler {
   readonly kind: 'direct' | 'cups'
   /** Rejects with a LinkError when the printer cannot be reached. */
   open(printer: LivePrinter, signal: AbortSignal): Promise<Session>
+  /** Finds the end of a job whose bytes had begun to leave when the gateway ended; null: nobody can tell. */
+  resume(printer: LivePrinter, record: JobRecord, signal: AbortSignal): Promise<SendResult | null>
 }

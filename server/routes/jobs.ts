@@ -1,8 +1,9 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { Job } from '../../core/index.ts'
 import { said } from '../envelope.ts'
 import { invalid } from '../errors.ts'
 import type { Api, RouteOptions } from './api.ts'
+import { answer } from './print.ts'
 
 const JobId = Type.Object({ jobId: Type.String({ minLength: 1 }) })
 const JobsQuery = Type.Object({
@@ -11,6 +12,7 @@ const JobsQuery = Type.Object({
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   limit: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,3}$' })),
 })
+const RetryBody = Type.Object({ wait: Type.Optional(Type.Boolean()) })
 const MOST_JOBS = 1000
 const USUAL_JOBS = 100
 
@@ -47,6 +49,21 @@ export async function jobRoutes(api: Api, { gateway }: RouteOptions): Promise<vo
     },
     async (request) => said('Job canceled.', full(await gateway.cancel(request.params.jobId, request.caller))),
   )
+
+  api.post(
+    '/jobs/:jobId/retry',
+    {
+      config: { scopes: ['print', 'manage'], allJobs: ['manage'], does: 'print jobs again' },
+      schema: {
+        params: JobId,
+        body: { content: { 'application/json': { schema: Type.Union([RetryBody, Type.Null()]) } } },
+      },
+    },
+    async (request, reply) => {
+      const wait = (request.body as Static<typeof RetryBody> | null | undefined)?.wait ?? true
+      return answer(reply, await gateway.retry(request.params.jobId, wait, request.caller))
+    },
+  )
 }
 
 /** A job with all that clients may know; what the store keeps besides stays there. */
@@ -65,4 +82,5 @@ const full = (job: Job): Job => ({
   cupsJobId: job.cupsJobId,
   evidence: job.evidence,
   mayHavePrinted: job.mayHavePrinted,
+  retryOf: job.retryOf,
 })

@@ -141,7 +141,7 @@ export const PRINT_ANSWERS: Readonly<
   stillPrinting: { status: 504, message: 'Still printing' },
 }
 
-function answer(reply: FastifyReply, { outcome, job, replayed, mismatch }: PrintOutcome): Said {
+export function answer(reply: FastifyReply, { outcome, job, replayed, mismatch }: PrintOutcome): Said {
   if (replayed) {
     reply.header('idempotency-replayed', 'true')
     if (mismatch) reply.header('idempotency-mismatch', 'true')

@@ -29,6 +29,7 @@ export const JOB: Job = {
   cupsJobId: null,
   evidence: 'sent',
   mayHavePrinted: false,
+  retryOf: null,
 }
 
 export const PRINTER: PrinterView = {
@@ -80,6 +81,7 @@ export function fakeGateway(verbs: Partial<Gateway> = {}): FakeGateway {
     testPrint: async ({ target }) => ended('completed', { target }),
     job,
     jobs: async () => ({ jobs: [await job(JOB.jobId)], cursor: 'next' }),
+    retry: async (jobId) => ended('completed', { ...(await job(jobId)) }),
     cancel: async (jobId) => ({ ...(await job(jobId)), state: 'failed', error: 'Canceled' }),
     printers: () => [PRINTER],
     printer: async (path) => known(path),
