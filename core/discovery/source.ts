@@ -11,6 +11,8 @@ export interface Found {
   readonly identity: 'strong' | 'weak'
   /** Where it is, locally: an IP address, bus and port, or a device node. */
   readonly localAddress: string | null
+  /** False: a port or device that may be a printer and may be none: shown to people, never registered by itself. */
+  readonly printer: boolean
   /** Why it is seen and cannot be printed to by this way, with the remedy: a sentence; null: nothing is known against it. */
   readonly problem: string | null
 }
