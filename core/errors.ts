@@ -33,6 +33,8 @@ const SENTENCES = {
     `No driver claims printer ${path}. Name one as "driver" in its entry in "printers".`,
   CONFIG_INVALID: (problems: string) => problems,
   STORE_BUSY: (dir: string) => `Another gateway uses the data folder ${dir}.`,
+  STORE_UNUSABLE: (dir: string, why: string) => `The data folder ${dir} cannot be used: ${why}.`,
+  STORE_FAILED: (why: string) => `The gateway cannot write to its data folder: ${why}.`,
   STORE_CONFLICT: (what: string) => `${what} was changed by someone else meanwhile.`,
 } as const
 

@@ -38,6 +38,8 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   DRIVER_INVALID: { status: 500, message: 'Internal error', hidden: true },
   CONFIG_INVALID: { status: 500, message: 'Internal error', hidden: true },
   STORE_BUSY: { status: 500, message: 'Internal error', hidden: true },
+  STORE_UNUSABLE: { status: 500, message: 'Internal error', hidden: true },
+  STORE_FAILED: { status: 503, message: 'Service unavailable', retryAfterS: 60 },
   QUEUE_FULL: { status: 503, message: 'Service unavailable', retryAfterS: 10 },
   DISK_FULL: { status: 503, message: 'Service unavailable', retryAfterS: 60 },
   SHUTTING_DOWN: { status: 503, message: 'Service unavailable', retryAfterS: 5 },

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type Config, createGateway, createMemoryStore, fail, type Gateway } from '../core/index.ts'
+import { type Config, createEmbeddedStore, createGateway, fail, type Gateway } from '../core/index.ts'
 import { drivers } from '../drivers/index.ts'
 import { buildApp } from './app.ts'
 import { readBuild } from './build.ts'
@@ -34,7 +34,7 @@ export async function serve({ config, folder, demo: wanted, isTerminal, say }: S
   const log = createLog('info')
   const tls = readTls(config)
   const demo = wanted ? await startDemo(config, say) : null
-  const store = await createMemoryStore(config.data)
+  const store = await createEmbeddedStore(config.data, { log })
   const gateway = await createGateway({
     config: demo ? { ...config, printers: [...config.printers, ...demo.printers] } : config,
     drivers,

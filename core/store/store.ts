@@ -40,7 +40,10 @@ export interface JobFilter {
 }
 
 export interface JobStore {
-  /** One commit for job and idempotency entry. A key that is taken writes nothing and gives the entry that holds it. */
+  /**
+   * One commit for job and idempotency entry. A key that is taken writes nothing and gives the entry that holds it. With
+   * `key` null, the entry that the job has reserved, if any, is written with it.
+   */
   create(
     job: JobRecord,
     key: IdempotencyEntry | null,
@@ -58,7 +61,10 @@ export interface JobStore {
 }
 
 export interface IdempotencyStore {
-  /** Takes a key before its job exists, so that concurrent duplicates meet; gives the entry that holds it already. */
+  /**
+   * Takes a key before its job exists, so that concurrent duplicates meet; gives the entry that holds it already. A
+   * reservation that no job was created for does not outlive the process.
+   */
   reserve(entry: IdempotencyEntry): Promise<{ existing: IdempotencyEntry | null }>
   find(key: IdempotencyKey): Promise<IdempotencyEntry | null>
   /** Frees a key if this job still holds it. */
@@ -89,6 +95,8 @@ export interface SpoolStore {
   create(): Promise<SpoolWriter>
   /** The bytes from the beginning. Fails when there is no such document. */
   open(name: string): AsyncIterable<Uint8Array>
+  /** Whether there is such a document. */
+  has(name: string): Promise<boolean>
   remove(name: string): Promise<void>
   /** Bytes free for documents; null: not known. */
   free(): Promise<number | null>

@@ -43,6 +43,7 @@ function memorySpool() {
       if (!bytes) throw new Error('no such document')
       yield bytes
     },
+    has: async (name) => kept.has(name),
     remove: async (name) => void kept.delete(name),
     free: async () => null,
   }

@@ -7,7 +7,7 @@ import { type Config, loadConfig } from '../../core/config.ts'
 import { createGateway } from '../../core/create-gateway.ts'
 import type { AnyDriver, Bytes } from '../../core/driver/index.ts'
 import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
-import { createMemoryStore } from '../../core/store/memory.ts'
+import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 
 export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: true }
@@ -40,7 +40,7 @@ export async function startRig(
   const gateway = await createGateway({
     config,
     drivers,
-    store: await createMemoryStore(config.data),
+    store: await createEmbeddedStore(config.data),
     build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
     log,
     baseDir: folder,

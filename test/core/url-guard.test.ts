@@ -303,6 +303,7 @@ t.test('a server that drips, lies about its length, compresses or fails is not w
       discard: async () => {},
     }),
     open: () => t.fail('not read') as never,
+    has: async () => false,
     remove: async () => void kept--,
     free: async () => null,
   }

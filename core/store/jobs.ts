@@ -1,0 +1,129 @@
+import { fail } from '../errors.ts'
+import type { JobRecord } from '../jobs/job.ts'
+import type { Change, Committer } from './committer.ts'
+import type { Environment } from './environment.ts'
+import { createExpiry } from './expiry.ts'
+import type { Idempotency } from './idempotency.ts'
+import { jobRows, labelsOf, unpackJob } from './job-rows.ts'
+import { numberKey, textKey } from './keys.ts'
+import { sequencesBelow } from './listing.ts'
+import type { Sequence } from './sequence.ts'
+import type { IdempotencyEntry, JobFilter, JobStore, SpoolStore } from './store.ts'
+
+export interface JobStoreParts {
+  readonly tables: Environment
+  readonly committer: Committer
+  readonly idempotency: Idempotency
+  readonly spool: SpoolStore
+  readonly sequence: Sequence
+}
+
+/** Jobs on disk, with what is on its way there. Ended jobs take no memory. */
+export function createJobStore({ tables, committer, idempotency, spool, sequence }: JobStoreParts): JobStore {
+  /** Versions that are not on disk yet, oldest first, by job id. */
+  const pending = new Map<string, JobRecord[]>()
+
+  const readJob = (number: number): JobRecord | null => {
+    const text = tables.jobs.get(numberKey(number))
+    return text === undefined ? null : unpackJob(text)
+  }
+  const newest = (jobId: string): JobRecord | null => {
+    const waiting = pending.get(jobId)?.at(-1)
+    if (waiting) return waiting
+    const number = tables.ids.get(textKey(jobId))
+    return number === undefined ? null : readJob(Number(number))
+  }
+  const settle = (job: JobRecord) => {
+    const left = pending.get(job.jobId)?.filter((version) => version !== job) ?? []
+    if (left.length > 0) pending.set(job.jobId, left)
+    else pending.delete(job.jobId)
+  }
+
+  /** The version becomes the newest at once; the promise tells when it is as stable as was asked for. */
+  function write(job: JobRecord, entry: IdempotencyEntry | null, stable: boolean, isNew: boolean): Promise<void> {
+    const versions = pending.get(job.jobId)
+    const previous = versions?.at(-1)
+    pending.set(job.jobId, [...(versions ?? []), job])
+    const rows: Change['rows'] = () => {
+      const stored = isNew ? null : readJob(job.sequence)
+      const before = [stored, previous].filter((version) => !!version)
+      return [...jobRows(tables, job, before), ...(entry ? [idempotency.row(entry)] : [])]
+    }
+    const settled: Change['settled'] = (error) => {
+      settle(job)
+      if (entry) idempotency.settle(entry, error === null)
+    }
+    // A version that is on its way must not be overtaken by a newer one, whichever way each of them goes.
+    if (stable || versions || entry) {
+      const written = committer.write({ rows, settled }, versions !== undefined)
+      if (stable) return written
+      written.catch(() => {})
+      return Promise.resolve()
+    }
+    committer.defer({ rows: () => (pending.get(job.jobId)?.at(-1) === job ? rows() : []), settled })
+    return Promise.resolve()
+  }
+
+  function entryOf(job: JobRecord, key: IdempotencyEntry | null): IdempotencyEntry | null {
+    if (key) return key
+    const held = job.idempotency && idempotency.current(job.idempotency)
+    return held?.jobId === job.jobId ? held : null
+  }
+
+  const matches = (job: JobRecord, { printer, state, owner, before }: JobFilter) =>
+    (before === undefined || job.sequence < before) &&
+    (printer === undefined || job.printer === printer) &&
+    (state === undefined || job.state === state) &&
+    (owner === undefined || job.owner === owner)
+
+  const latest = () => [...pending.values()].map((versions) => versions.at(-1)!)
+
+  async function list(filter: JobFilter): Promise<JobRecord[]> {
+    const moving = latest().filter((job) => matches(job, filter))
+    const known = new Set(moving.map((job) => job.jobId))
+    const found: JobRecord[] = []
+    for await (const number of sequencesBelow(tables, labelsOf(filter), filter.before)) {
+      const job = readJob(number)
+      if (!job || known.has(job.jobId) || pending.has(job.jobId) || !matches(job, filter)) continue
+      if (found.push(job) >= filter.limit) break
+    }
+    return [...moving, ...found].sort((a, b) => b.sequence - a.sequence).slice(0, filter.limit)
+  }
+
+  const expiry = createExpiry({
+    tables,
+    committer,
+    idempotency,
+    spool,
+    readJob,
+    forgetPending(completedBefore) {
+      const old = latest().filter(({ completedAt }) => completedAt !== null && completedAt < completedBefore)
+      for (const { jobId } of old) pending.delete(jobId)
+      return old
+    },
+  })
+
+  return {
+    async create(job, key, { stable }) {
+      const { existing } = key ? idempotency.take(key) : { existing: null }
+      if (existing) return { existing }
+      await write(job, entryOf(job, key), stable, true)
+      return { existing: null }
+    },
+    async get(jobId) {
+      return newest(jobId)
+    },
+    async update(job, { stable }) {
+      if (newest(job.jobId)?.revision !== job.revision - 1) throw fail('STORE_CONFLICT', [`Job ${job.jobId}`])
+      await write(job, null, stable, false)
+    },
+    list,
+    async active() {
+      const queued = await list({ state: 'queued', limit: Number.POSITIVE_INFINITY })
+      const printing = await list({ state: 'printing', limit: Number.POSITIVE_INFINITY })
+      return [...queued, ...printing].sort((a, b) => a.sequence - b.sequence)
+    },
+    expire: expiry,
+    nextSequence: sequence.next,
+  }
+}
