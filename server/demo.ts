@@ -15,21 +15,37 @@ type Draw = (bytes: Bytes) => Promise<readonly Bytes[]>
 
 /** Starts one virtual printer per family; what each receives is written to `folder` as a file, and as PNG where it can be drawn. */
 export async function startDemo(folder: string, say: (line: string) => void): Promise<Demo> {
-  const [{ startTcpPrinter }, zpl, zplPicture, escpos, escposPicture, ptouch, ptouchPicture, raw, ipp, pdfPicture] =
-    await Promise.all([
-      import('../fixtures/virtual/tcp.ts'),
-      import('../fixtures/virtual/zpl.ts'),
-      import('../fixtures/virtual/zpl-picture.ts'),
-      import('../fixtures/virtual/escpos.ts'),
-      import('../fixtures/virtual/escpos-picture.ts'),
-      import('../fixtures/virtual/ptouch-ql.ts'),
-      import('../fixtures/virtual/ptouch-ql-picture.ts'),
-      import('../fixtures/virtual/raw.ts'),
-      import('../fixtures/virtual/ipp.ts'),
-      import('../fixtures/virtual/pdf-picture.ts'),
-    ])
+  const [
+    { startTcpPrinter },
+    zpl,
+    zplPicture,
+    escpos,
+    escposPicture,
+    ptouch,
+    ptouchPicture,
+    ptouchSnmp,
+    snmp,
+    raw,
+    ipp,
+    pdfPicture,
+  ] = await Promise.all([
+    import('../fixtures/virtual/tcp.ts'),
+    import('../fixtures/virtual/zpl.ts'),
+    import('../fixtures/virtual/zpl-picture.ts'),
+    import('../fixtures/virtual/escpos.ts'),
+    import('../fixtures/virtual/escpos-picture.ts'),
+    import('../fixtures/virtual/ptouch-ql.ts'),
+    import('../fixtures/virtual/ptouch-ql-picture.ts'),
+    import('../fixtures/virtual/ptouch-ql-snmp.ts'),
+    import('../fixtures/virtual/snmp.ts'),
+    import('../fixtures/virtual/raw.ts'),
+    import('../fixtures/virtual/ipp.ts'),
+    import('../fixtures/virtual/pdf-picture.ts'),
+  ])
   await mkdir(folder, { recursive: true })
   const keep = keeper(folder, say)
+  const brother = ptouch.ptouchQlEngine()
+  const agent = await snmp.startSnmpAgent(ptouchSnmp.ptouchObjects(brother.state))
   const tcp = [
     {
       engine: zpl.zplEngine(),
@@ -44,9 +60,10 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
       entry: { driver: 'escpos', model: 'Virtual ESC/POS', tags: ['demo', 'receipts'] },
     },
     {
-      engine: ptouch.ptouchQlEngine(),
+      engine: brother,
       ending: 'brother',
       draw: ptouchPicture.drawPtouch as Draw,
+      query: `?snmp=${agent.port}`,
       entry: { driver: 'ptouch-ql', model: 'QL-820NWB', tags: ['demo', 'brother'] },
     },
     {
@@ -55,14 +72,14 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
       draw: pdfPicture.drawPdf as Draw,
       entry: { driver: 'raw-tcp', model: 'Virtual raw TCP', tags: ['demo', 'raw'] },
     },
-  ] as const
+  ]
   const started = await Promise.all(
-    tcp.map(async ({ engine, ending, draw, entry }) => {
+    tcp.map(async ({ engine, ending, draw, query = '', entry }) => {
       const printer = await startTcpPrinter<object>(engine, {
         keepJobs: false,
         onJob: ({ bytes }) => keep(entry.driver, ending, bytes, draw),
       })
-      return { printer, entry: { uri: printer.uri, ...entry } }
+      return { printer, entry: { uri: `${printer.uri}${query}`, ...entry } }
     }),
   )
   const office = await ipp.startIppPrinter({
@@ -73,7 +90,7 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
     folder,
     printers: [...started.map(({ entry }) => entry), { uri: office.uri, tags: ['demo', 'office'] }],
     async close() {
-      await Promise.all([...started.map(({ printer }) => printer.close()), office.close()])
+      await Promise.all([...started.map(({ printer }) => printer.close()), office.close(), agent.close()])
     },
   }
 }
