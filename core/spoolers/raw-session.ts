@@ -37,6 +37,8 @@ export interface RawSessionOptions {
   readonly openLink: () => Promise<Link>
   /** Opens a link to a side port of the same host. */
   readonly openSide: (port: number) => Promise<Link>
+  /** Keeps a link for the printer's next job. */
+  readonly park: (link: Link) => void
   /** For questions by SNMP. */
   readonly community: string
 }
@@ -60,10 +62,6 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   let before: Report | null = null
   /** What ends a lock that a probe took for a job whose bytes have not followed. */
   let release: Bytes | null = null
-
-  async function probe(why: ProbeReason): Promise<Report | null> {
-    return (await findOut(why))?.report ?? null
-  }
 
   /** Tries the driver's ways to ask in order. `onLink`: the answer came on the job's own link, behind all bytes sent. */
   async function findOut(why: ProbeReason): Promise<{ readonly report: Report; readonly onLink: boolean } | null> {
@@ -212,6 +210,8 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       await pause(round)
     }
     proven ??= heard.answeredAfterLastByte ? 'sent' : null
+    keeps = plan.capabilities.jobsPerLink === 'many' && heard.answeredAfterLastByte && !link.closed && !link.error
+    if (keeps) return { outcome: 'completed', evidence: proven! }
     const end = await link.finish(proven ? Math.min(patience.quietMs, CLOSE_MS) : patience.quietMs)
     if (proven) return { outcome: 'completed', evidence: proven }
     if (end === 'broken')
@@ -227,9 +227,10 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   }
 
   return {
-    probe,
+    probe: async (why) => (await findOut(why))?.report ?? null,
     send,
     async close() {
+      if (keeps) return options.park(link)
       if (!link.closed && !link.error) {
         if (release) await link.send(release)
         await link.finish(Math.min(patience.quietMs, CLOSE_MS))
