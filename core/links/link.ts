@@ -13,8 +13,11 @@ export class LinkError extends Error {
   }
 }
 
-/** How a link ended: the device closed its side, stayed quiet, or broke the connection. */
-export type LinkEnd = 'closed' | 'quiet' | 'broken'
+/**
+ * How a link ended: the device closed its side, acknowledged every byte (`taken`, on links that tell), stayed quiet, or
+ * broke the connection.
+ */
+export type LinkEnd = 'closed' | 'taken' | 'quiet' | 'broken'
 
 /**
  * Bytes to and from one device. A reader is attached from the start to the end, so that no unread status byte can make
@@ -38,7 +41,10 @@ export interface Link {
   send(bytes: Bytes): Promise<void> | undefined
   /** The whole messages of `kind` that come within `budgetMs`; fewer than `count`: it fell silent or the link ended. */
   ask(question: Bytes, kind: string, count: number, budgetMs: number): Promise<readonly Bytes[]>
-  /** Ends our side and waits for the device to close its own, or to stay quiet for `quietMs`. */
+  /**
+   * Ends our side and waits for the device to close its own, to take the last byte where that can be told, or to stay
+   * quiet for `quietMs`. Resolves when the device is free for its next client.
+   */
   finish(quietMs: number): Promise<LinkEnd>
   /** At once, whatever is under way. */
   destroy(): void

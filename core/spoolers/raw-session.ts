@@ -216,7 +216,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     if (proven) return { outcome: 'completed', evidence: proven }
     if (end === 'broken')
       return { outcome: 'failed', error: link.error?.message ?? 'the connection broke', mayHavePrinted: true }
-    return { outcome: 'completed', evidence: end === 'closed' ? 'sent' : 'assumed' }
+    return { outcome: 'completed', evidence: end === 'quiet' ? 'assumed' : 'sent' }
   }
 
   async function judge(plan: Plan, heard: Heard, whole: boolean) {
