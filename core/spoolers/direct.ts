@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { LinkError } from '../links/link.ts'
+import { createParking } from '../links/parking.ts'
 import { openTcp } from '../links/tcp.ts'
 import { driverOf, type LivePrinter, preflightOf } from '../printers/live.ts'
 import { followIppJob, ippSession } from './ipp-session.ts'
@@ -14,6 +15,7 @@ export function createDirectSpooler(config: Config): Spooler {
     confirmMs: config.jobs.confirmMs,
     stopMs: config.jobs.stallMs,
   }
+  const parking = createParking()
   const openRaw = async (printer: LivePrinter, signal: AbortSignal): Promise<Session> => {
     const driver = driverOf(printer)
     const { host, port } = printer.address.connection
@@ -27,7 +29,7 @@ export function createDirectSpooler(config: Config): Spooler {
         signal,
       })
     const openLink = () => openPort(port!)
-    const link = await openLink()
+    const link = parking.take(printer) ?? (await openLink())
     printer.localAddress = link.localAddress
     return rawSession(link, {
       printer,
@@ -36,6 +38,7 @@ export function createDirectSpooler(config: Config): Spooler {
       asks: preflightOf(printer, config) !== 'off',
       openLink,
       openSide: openPort,
+      park: (kept) => parking.park(printer, kept),
       community: config.snmp.community,
     })
   }

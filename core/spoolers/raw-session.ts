@@ -62,6 +62,8 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   let before: Report | null = null
   /** What ends a lock that a probe took for a job whose bytes have not followed. */
   let release: Bytes | null = null
+  /** The device has answered behind the job's last byte, and takes the next job on the same link. */
+  let keeps = false
 
   /** Tries the driver's ways to ask in order. `onLink`: the answer came on the job's own link, behind all bytes sent. */
   async function findOut(why: ProbeReason): Promise<{ readonly report: Report; readonly onLink: boolean } | null> {

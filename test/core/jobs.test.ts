@@ -233,3 +233,15 @@ t.test('a printer is asked when a person wants to know, and left alone while it 
   t.match(await gateway.printer(`tcp://127.0.0.1:${printer.port}`, anybody), { path: pathOf(printer) })
   await t.rejects(gateway.printer('nope', anybody), { code: 'PRINTER_UNKNOWN', message: 'No printer with path: nope' })
 })
+
+t.test('a printer that takes many jobs on one link gets them so, and a truncated one harms only itself', async (t) => {
+  const printer = await zebra(t)
+  const { print } = await startRig(t, { printers: [entry(printer, { traits: { jobsPerLink: 'many' } })] })
+  const labels = Array.from({ length: 20 }, (_, i) => `^XA^FD${i}^FS^XZ\n`)
+  await Promise.all(labels.map((label) => print(pathOf(printer), label)))
+  t.equal(printer.connections.total, 1)
+  t.equal((await print(pathOf(printer), '^XA^FDcut off')).outcome, 'completed')
+  t.equal((await print(pathOf(printer), LABEL)).outcome, 'completed')
+  printer.set({ mediaOut: true })
+  t.equal((await print(pathOf(printer), LABEL)).outcome, 'notReady')
+})
