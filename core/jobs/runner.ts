@@ -66,20 +66,32 @@ export function createRunner(parts: RunnerParts): Runner {
     const gated = preflightOf(printer, config) === 'gate'
     journal.begin(job)
     if (!job.answersEarly || (gated && printer.lane.idle)) return enqueue(job, printer, new Set())
-    try {
-      const known = gated && freshlyStopped(printer)
-      if (known) return await endNotReady(job, known)
-      await plan(job, printer)
-      await accept(job)
-    } catch (error) {
-      return journal.drop(job, error)
-    }
-    enqueue(job, printer, new Set())
+    const known = gated && freshlyStopped(printer)
+    if (known) return endNotReady(job, known)
+    // It takes its place in the queue at once: jobs print in the order of their numbers, however long a commit takes.
+    const admission = admit(job, printer)
+    enqueue(job, printer, new Set(), admission)
+    await admission
   }
 
-  function enqueue(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>): void {
+  /** Accepts a job for later, or refuses it; true: it is accepted. */
+  async function admit(job: ActiveJob, printer: LivePrinter): Promise<boolean> {
+    try {
+      await plan(job, printer)
+      await accept(job)
+      return true
+    } catch (error) {
+      await journal.drop(job, error)
+      return false
+    }
+  }
+
+  function enqueue(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>, admission?: Promise<boolean>): void {
     if (job.record.printer !== printer.record.path) void journal.change(job, { printer: printer.record.path })
-    printer.lane.enqueue(() => run(job, printer, tried).catch((error) => failed(job, error)))
+    printer.lane.enqueue(async () => {
+      if (admission && !(await admission)) return
+      await run(job, printer, tried).catch((error) => failed(job, error))
+    })
   }
 
   /** Everything at the head of a lane: attempts, holding, and moving on to another printer of a pool. */
