@@ -5,6 +5,7 @@ import { documentOfBytes } from './documents/in-memory.ts'
 import { createIntake } from './documents/intake.ts'
 import { documentInSpool, spoolDocument } from './documents/keep.ts'
 import { createRenderer } from './documents/render/renderer.ts'
+import { createRoomCheck } from './documents/room.ts'
 import { type AnyDriver, type Job as DriverJob, type Media, mediaNamed } from './driver/index.ts'
 import { guard, loadDrivers } from './driver/registry.ts'
 import { fail } from './errors.ts'
@@ -21,7 +22,7 @@ import { capabilitiesOf, driverOf, type LivePrinter, printerOf } from './printer
 import { createPrinterRegistry, mayUse } from './printers/registry.ts'
 import { createStatusDesk, printerView } from './printers/status.ts'
 import { askBeside } from './spoolers/beside.ts'
-import { createDirectSpooler } from './spoolers/direct.ts'
+import { chooseSpooler, createSpooler } from './spoolers/choose.ts'
 import type { Store } from './store/store.ts'
 
 export interface GatewayParts {
@@ -40,13 +41,14 @@ const LEAVE_MS = 20
 
 /** Starts a gateway on a store. It listens to nothing: the server does. */
 export async function createGateway({
-  config,
+  config: configured,
   drivers: shipped,
   store,
   build,
   log,
   baseDir,
 }: GatewayParts): Promise<Gateway> {
+  const config = { ...configured, spooler: await chooseSpooler(configured, store.settings, log) }
   const drivers = await loadDrivers(shipped, config.drivers, baseDir)
   const registry = await createPrinterRegistry({
     store: store.printers,
@@ -54,14 +56,15 @@ export async function createGateway({
     configured: config.printers,
     now: Date.now,
   })
-  const spooler = createDirectSpooler(config)
+  const spooler = createSpooler({ config, settings: store.settings, log })
   const renderer = createRenderer()
   const intake = createIntake({ spool: store.spool, config: config.documents })
   const journal = createJournal(store, () => {})
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
-  const desk = createPrintDesk({ config, store, registry, intake, journal, runner, newId })
+  const desk = createPrintDesk({ config, store, registry, intake, renderer, journal, runner, newId })
   const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log)
+  const hasRoom = createRoomCheck(store.spool, config.limits.diskFreeBytes)
   const deviceStatus = createDeviceStatus({ config, build, log })
   const stopped = new AbortController()
   let closing = false
@@ -132,6 +135,7 @@ export async function createGateway({
     const gone = (cause?: unknown) =>
       fail('DOCUMENT_UNAVAILABLE', [`The document of job ${record.jobId} is not kept.`], {}, cause)
     if (!record.document) throw gone()
+    if (!(await hasRoom())) throw fail('DISK_FULL', [])
     const kept = { ...documentInSpool(record.document, store.spool), spool: null }
     // A copy of its own: the old one goes when the old job is forgotten.
     const document = await spoolDocument(kept, store.spool, { stable: !wait }).catch((error: unknown) => {
@@ -161,6 +165,9 @@ export async function createGateway({
       return testPrint(request)
     },
     async job(jobId, caller) {
+      const record = await recordOf(jobId, caller)
+      if (record.cupsJobId === null || record.stage === 'ended') return jobView(record)
+      await spooler.refresh?.()
       return jobView(await recordOf(jobId, caller))
     },
     async jobs({ printer, state, cursor, limit, caller }) {
@@ -212,7 +219,9 @@ export async function createGateway({
       return view(printer)
     },
     async removePrinter(path) {
-      await registry.remove(known(path, null))
+      const printer = known(path, null)
+      await registry.remove(printer)
+      await spooler.forget?.(printer).catch((error) => log.warn({ err: error, printer: path }, 'its queue stays'))
     },
     async media(path, caller) {
       return (await capabilitiesOf(known(path, caller))).media
@@ -227,6 +236,7 @@ export async function createGateway({
       })),
     async discover() {},
     status: () => deviceStatus(),
+    hasRoom,
     async close() {
       closing = true
       clearInterval(expiry)
@@ -236,6 +246,7 @@ export async function createGateway({
       await pause(LEAVE_MS, new AbortController().signal)
       desk.answerWaiting()
       await ended
+      await spooler.close?.()
       await renderer.close()
       await store.close()
     },

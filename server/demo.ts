@@ -79,7 +79,7 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
         keepJobs: false,
         onJob: ({ bytes }) => keep(entry.driver, ending, bytes, draw),
       })
-      return { printer, entry: { uri: `${printer.uri}${query}`, ...entry } }
+      return { printer, entry: { uri: `${printer.uri}${query}`, spooler: 'direct' as const, ...entry } }
     }),
   )
   const office = await ipp.startIppPrinter({
@@ -88,7 +88,7 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
   })
   return {
     folder,
-    printers: [...started.map(({ entry }) => entry), { uri: office.uri, tags: ['demo', 'office'] }],
+    printers: [...started.map(({ entry }) => entry), { uri: office.uri, spooler: 'direct', tags: ['demo', 'office'] }],
     async close() {
       await Promise.all([...started.map(({ printer }) => printer.close()), office.close(), agent.close()])
     },

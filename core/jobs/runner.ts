@@ -5,7 +5,14 @@ import { type ErrorCode, fail, GatewayError } from '../errors.ts'
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import { type LivePrinter, noteReport, preflightOf, stops } from '../printers/live.ts'
-import type { SendResult, Session, Spooler } from '../spoolers/spooler.ts'
+import {
+  abortToStop,
+  type Left,
+  type SendHooks,
+  type SendResult,
+  type Session,
+  type Spooler,
+} from '../spoolers/spooler.ts'
 import { type ActiveJob, type Journal, jobView } from './active-job.ts'
 import { markOf } from './ids.ts'
 import { makePlan } from './plan.ts'
@@ -35,6 +42,7 @@ const FRESH_MS = 5000
 const RETRY_PAUSES_MS = [250, 500, 1000, 2000]
 const HOLD_PAUSES_MS = [1000, 2000, 4000, 8000, 15_000, 30_000]
 const UNREACHABLE = 'printer unreachable'
+const SPOOLER_UNREACHABLE = 'print spooler not available'
 
 /** Refusals that concern the request: the client is told, and no job is kept. */
 const REFUSALS: readonly ErrorCode[] = [
@@ -146,6 +154,8 @@ export function createRunner(parts: RunnerParts): Runner {
       return null
     } catch (error) {
       if (!(error instanceof LinkError) || job.record.stage !== 'accepted') throw error
+      if (error.fault === 'spooler')
+        return { text: SPOOLER_UNREACHABLE, detail: `${SPOOLER_UNREACHABLE}: ${error.message}`, unreachable: true }
       if (error.fault !== 'aborted') printer.reachable = false
       return { text: UNREACHABLE, detail: `${UNREACHABLE}: ${error.message}`, unreachable: true }
     } finally {
@@ -168,14 +178,27 @@ export function createRunner(parts: RunnerParts): Runner {
     job.answer.resolve({ outcome: 'accepted', job: jobView({ ...job.record, state: 'queued' }) })
   }
 
-  const hooksOf = (job: ActiveJob, before: Report | null) => ({
-    beforeFirstByte: () => journal.change(job, { stage: 'sending', state: 'printing', before }),
-    async remoteJobId(id: string) {
+  const hooksOf = (job: ActiveJob, before: Report | null): SendHooks => ({
+    jobId: job.record.jobId,
+    source: job.record.source,
+    beforeFirstByte: (state = 'printing') => journal.change(job, { stage: 'sending', state, before }),
+    async remoteJobId(id) {
       await journal.change(job, { remoteJobId: id })
+    },
+    async spooled(id) {
+      await journal.change(job, { remoteJobId: id, cupsJobId: id })
+    },
+    async state(state) {
+      if (state !== job.record.state) await journal.change(job, { state })
     },
   })
 
-  async function finish(job: ActiveJob, result: SendResult): Promise<void> {
+  async function finish(job: ActiveJob, result: SendResult | Left): Promise<void> {
+    if (result.outcome === 'left') {
+      // Nobody takes up a job that is not kept.
+      if (!job.durable) await endFailed(job, withDoubt('Interrupted while printing', true), true)
+      return
+    }
     if (result.outcome === 'completed') {
       await journal.finish(job, { state: 'completed', evidence: result.evidence })
       return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
@@ -225,7 +248,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const running = jobs.flatMap((job) => job.candidates.map(({ lane }) => lane.drained()))
       const ended = Promise.all(running)
       await within(ended, withinMs)
-      for (const job of journal.active.values()) job.abort.abort()
+      for (const job of journal.active.values()) abortToStop(job.abort)
       await ended
     },
     async cancel(job) {

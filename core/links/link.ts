@@ -1,7 +1,19 @@
 import type { Bytes, LinkKind, Message } from '../driver/index.ts'
 
-/** Why a link could not be made or broke. `refused` also means "in use by another client" on many printers. */
-export type LinkFault = 'refused' | 'unreachable' | 'timeout' | 'reset' | 'stalled' | 'closed' | 'unusable' | 'aborted'
+/**
+ * Why a link could not be made or broke. `refused` also means "in use by another client" on many printers. `spooler`: what
+ * carries jobs to the printer is to blame, not the printer.
+ */
+export type LinkFault =
+  | 'refused'
+  | 'unreachable'
+  | 'timeout'
+  | 'reset'
+  | 'stalled'
+  | 'closed'
+  | 'unusable'
+  | 'aborted'
+  | 'spooler'
 
 /** A link that could not be made, or broke. `message` is a sentence without the printer's name. */
 export class LinkError extends Error {

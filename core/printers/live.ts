@@ -1,4 +1,4 @@
-import type { Config, PreflightPolicy } from '../config.ts'
+import type { Config, PreflightPolicy, SpoolerKind } from '../config.ts'
 import { type Detection, detect } from '../driver/detect.ts'
 import { type AnyDriver, type Capabilities, effectOf, type Facts, type Printer, type Report } from '../driver/index.ts'
 import { type DriverRegistry, guard, traitsOf } from '../driver/registry.ts'
@@ -130,6 +130,17 @@ export function noteReport(printer: LivePrinter, report: Report, now: number): v
 export const stops = (report: Report | null): boolean =>
   report?.conditions.some((condition) => effectOf(condition) === 'stops') ?? false
 
-/** The policy for a printer: its own, its driver's, the default. */
-export const preflightOf = (printer: LivePrinter, { preflight }: Config): PreflightPolicy =>
-  printer.record.preflight ?? preflight.drivers[printer.driver?.id ?? ''] ?? preflight.default
+/** What carries a printer's jobs: its own choice, else the configured one; an administrator's queue is CUPS'. */
+export const spoolerOf = ({ address, record }: LivePrinter, { spooler }: Pick<Config, 'spooler'>): SpoolerKind =>
+  address.scheme === 'cups' ? 'cups' : (record.spooler ?? (spooler === 'cups' ? 'cups' : 'direct'))
+
+/** Whether CUPS has the device to itself, so that the gateway cannot ask it anything. */
+const isInCupsHands = (printer: LivePrinter, config: Pick<Config, 'spooler'>): boolean =>
+  ['usb', 'serial'].includes(printer.address.link) && spoolerOf(printer, config) === 'cups'
+
+/** The policy for a printer: its own, its driver's, the default; one that cannot be asked holds nothing up. */
+export function preflightOf(printer: LivePrinter, config: Config): PreflightPolicy {
+  const { preflight } = config
+  const policy = printer.record.preflight ?? preflight.drivers[printer.driver?.id ?? ''] ?? preflight.default
+  return policy === 'gate' && isInCupsHands(printer, config) ? 'advise' : policy
+}

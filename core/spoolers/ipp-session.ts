@@ -7,6 +7,9 @@ import { type LivePrinter, printerOf } from '../printers/live.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
 
 export interface IppSessionOptions {
+  /** Where it is asked and printed to, where that is not the printer's own URI. */
+  readonly uri?: string
+  readonly socketPath?: string
   readonly printer: LivePrinter
   readonly driver: AnyDriver
   readonly probeMs: number
@@ -19,8 +22,9 @@ export interface IppSessionOptions {
 const USER = 'print-gateway'
 
 /** A session with an IPP printer: one client, whose requests share kept connections. */
-export function ippSession({ printer, driver, probeMs, stallMs, asks }: IppSessionOptions): Session {
-  const client = openIpp(printer.record.uri, { connectMs: probeMs, stallMs })
+export function ippSession({ printer, driver, probeMs, stallMs, asks, ...at }: IppSessionOptions): Session {
+  const { uri = printer.record.uri, ...way } = at
+  const client = openIpp(uri, { connectMs: probeMs, stallMs, ...way })
 
   async function probe(why: ProbeReason): Promise<Report | null> {
     if (!asks) return null

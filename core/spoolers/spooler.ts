@@ -20,10 +20,17 @@ export interface Plan {
 }
 
 export interface SendHooks {
-  /** Awaited before the first byte leaves. */
-  beforeFirstByte(): Promise<void> | undefined
+  /** The job's id in the gateway, and for whom it is. */
+  readonly jobId: string
+  readonly source: string | null
+  /** Awaited before the first byte leaves, or before a spooler may print; the state that the job has then. */
+  beforeFirstByte(state?: 'queued' | 'printing'): Promise<void> | undefined
   /** Awaited when the printer or spooler has given the job an id. */
   remoteJobId(id: string): Promise<void>
+  /** Awaited in place of `remoteJobId` when it is a spooler's. */
+  spooled(id: string): Promise<void>
+  /** The spooler tells that the job waits, or prints. */
+  state(state: 'queued' | 'printing'): Promise<void>
 }
 
 /** How a job ended on a printer. `mayHavePrinted`: bytes left and nobody can tell. */
@@ -31,12 +38,22 @@ export type SendResult =
   | { readonly outcome: 'completed'; readonly evidence: Evidence }
   | { readonly outcome: 'failed'; readonly error: string; readonly mayHavePrinted: boolean }
 
+/** The gateway stops and the spooler goes on with the job: the next start takes it up. */
+export interface Left {
+  readonly outcome: 'left'
+}
+
+const STOPPING = 'the gateway stops'
+/** Ends what runs because the gateway stops, and not because a person wants it. */
+export const abortToStop = (abort: AbortController): void => abort.abort(STOPPING)
+export const isStopping = ({ reason }: AbortSignal): boolean => reason === STOPPING
+
 /** A way to one printer, held by one job or one status question. */
 export interface Session {
   /** What the printer says of itself, or null when it says nothing usable. Rejects with a LinkError when it is gone. */
   probe(why: 'status' | 'job'): Promise<Report | null>
   /** Sends and follows a job to its end. Rejects only before the first byte has left. */
-  send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult>
+  send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult | Left>
   /** Resolves when the printer is free for the next client. */
   close(): Promise<void>
 }
@@ -48,4 +65,9 @@ export interface Spooler {
   open(printer: LivePrinter, signal: AbortSignal): Promise<Session>
   /** Finds the end of a job whose bytes had begun to leave when the gateway ended; null: nobody can tell. */
   resume(printer: LivePrinter, record: JobRecord, signal: AbortSignal): Promise<SendResult | null>
+  /** Asks now for the states of the jobs that it has; `SendHooks.state` tells them. */
+  refresh?(): Promise<void>
+  /** The printer is removed: what was set up for it goes. */
+  forget?(printer: LivePrinter): Promise<void>
+  close?(): Promise<void>
 }

@@ -31,6 +31,7 @@ export async function startRig(
   const usual = loadConfig({ file: null, env: {}, flags: {}, folder })
   const config: Config = {
     ...usual,
+    spooler: 'direct',
     printers: settings.printers ?? [],
     jobs: { ...usual.jobs, retryForMs: 300, quietMs: 300, confirmMs: 2000, stallMs: 1000, ...settings.jobs },
     preflight: { ...usual.preflight, budgetMs: 400, ...settings.preflight },

@@ -1,0 +1,42 @@
+import type { LivePrinter } from '../../printers/live.ts'
+
+/** What CUPS prints with: a backend's URI, and whether the queue converts (`everywhere`) or passes bytes on (`raw`). */
+export interface Device {
+  readonly uri: string
+  readonly ppd: 'raw' | 'everywhere'
+}
+
+const IPP_SCHEMES: Readonly<Record<string, string>> = { ipp: 'ipp', http: 'ipp', ipps: 'ipps', https: 'ipps' }
+/** What a printer's URI may say to the backend beside its address (cups/backend/socket.c, lpd.c). */
+const PASSED_ON = ['waiteof', 'contimeout', 'reserve', 'banner', 'format', 'order', 'sanitize_title']
+
+/**
+ * The device URI of a printer; null for USB, whose backend names devices in its own way: CUPS must be asked. A backend
+ * gives up connecting after `connectSeconds`; without that it tries for a week.
+ */
+export function deviceOf({ address, record }: LivePrinter, connectSeconds: number): Device | null {
+  const { scheme, connection } = address
+  const { pathname, search, searchParams } = new URL(record.uri)
+  const options = new URLSearchParams([...searchParams].filter(([name]) => PASSED_ON.includes(name)))
+  if (!options.has('contimeout')) options.set('contimeout', String(connectSeconds))
+  const host = connection.host?.includes(':') ? `[${connection.host}]` : connection.host
+  const ipp = IPP_SCHEMES[scheme]
+  if (ipp) return { uri: `${ipp}://${host}:${connection.port}${pathname === '/' ? '' : pathname}`, ppd: 'everywhere' }
+  if (scheme === 'tcp') return { uri: `socket://${host}:${connection.port}/?${options}`, ppd: 'raw' }
+  if (scheme === 'lpd') return { uri: `lpd://${host}:${connection.port}${pathname}?${options}`, ppd: 'raw' }
+  // serial(8): `+` stands between its options.
+  if (scheme === 'serial')
+    return { uri: `serial:${connection.device}${search.replaceAll('&', '+') || '?baud=9600'}`, ppd: 'raw' }
+  return null
+}
+
+/** The one of CUPS' USB devices that has the printer's serial number, or is the only one of its make and model. */
+export function usbDeviceOf({ address, facts }: LivePrinter, devices: readonly string[]): string | null {
+  const serial = address.connection.serialNumber ?? facts.serialNumber
+  const usb = devices.filter((uri) => uri.startsWith('usb://'))
+  if (serial) return usb.find((uri) => new URL(uri).searchParams.get('serial') === serial) ?? null
+  const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, '')
+  const model = plain(facts.model ?? '')
+  const alike = model ? usb.filter((uri) => plain(decodeURIComponent(new URL(uri).pathname)).includes(model)) : usb
+  return alike.length === 1 ? alike[0]! : null
+}

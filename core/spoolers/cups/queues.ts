@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cleanText, type IppAttributes, ippNumbers, ippTexts, JOB_ATTRIBUTE_NAMES } from '../../driver/index.ts'
+import { type IppAnswer, IppError } from '../../ipp/client.ts'
+import { refusal } from '../../ipp/refusal.ts'
+import { PRINTER_STATES, STATUSES } from '../../ipp/tables.ts'
+import { LinkError } from '../../links/link.ts'
+import type { Log } from '../../log.ts'
+import type { LivePrinter } from '../../printers/live.ts'
+import type { SettingStore } from '../../store/store.ts'
+import { type Device, deviceOf, usbDeviceOf } from './device-uri.ts'
+import type { CupsServer } from './server.ts'
+
+/** A queue as cupsd describes it. */
+export interface Queue {
+  readonly name: string
+  readonly deviceUri: string
+  /** The queue's own: what jobs may carry. */
+  readonly attributes: IppAttributes
+  readonly stopped: boolean
+  readonly accepting: boolean
+  /** Nothing prints and nothing waits. */
+  readonly idle: boolean
+  /** It is as the gateway made it; else it is an administrator's, and stays as it is. */
+  readonly ours: boolean
+}
+
+export interface Queues {
+  /** The queue of a printer as it is now, or null: it has not been made. Rejects with a LinkError. */
+  look(printer: LivePrinter): Promise<Queue | null>
+  /** Makes the queue where it is missing or out of date, and waits until it can print. Rejects with a LinkError. */
+  make(printer: LivePrinter, found: Queue | null): Promise<Queue>
+  resume(name: string): Promise<void>
+  /** Deletes the queue of a printer, if it is still as the gateway made it. */
+  forget(printer: LivePrinter): Promise<void>
+}
+
+export interface QueueParts {
+  readonly server: CupsServer
+  readonly settings: SettingStore
+  readonly log: Log
+  readonly connectSeconds: number
+}
+
+const WANTED = [
+  ...JOB_ATTRIBUTE_NAMES,
+  'device-uri',
+  'printer-state',
+  'printer-state-message',
+  'printer-state-reasons',
+  'printer-is-accepting-jobs',
+  'printer-make-and-model',
+  'printer-error-policy',
+  'queued-job-count',
+]
+const NOT_FOUND = STATUSES['client-error-not-found']
+const READY_MS = 30_000
+const READY_PAUSE_MS = 100
+const DEVICES_SECONDS = 5
+
+/** A printer's path as a queue's name: CUPS takes neither spaces nor `/`, `#`, `?`, `'`, `"`, `\`; 127 octets at most. */
+export const queueName = ({ address, record }: LivePrinter): string =>
+  address.scheme === 'cups'
+    ? decodeURIComponent(new URL(record.uri).hostname)
+    : record.path.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 127)
+
+/** Queues named by printer paths, made and kept in cupsd. */
+export function createQueues({ server, settings, log, connectSeconds }: QueueParts): Queues {
+  /** What was said already, so that it is said once. */
+  const said = new Set<string>()
+  /** What has been made, by name: settings are read once. */
+  const made = new Map<string, string>()
+
+  const settingOf = (name: string) => `cups.queue.${name}`
+  async function madeFor(name: string): Promise<string | null> {
+    const known = made.get(name) ?? (await settings.get(settingOf(name)))
+    if (known !== null) made.set(name, known)
+    return known
+  }
+  const say = (name: string, found: string, sentence: string) => {
+    if (said.has(`${name} ${found}`)) return
+    said.add(`${name} ${found}`)
+    log.warn({ queue: name, deviceUri: found }, sentence)
+  }
+
+  async function look(printer: LivePrinter): Promise<Queue | null> {
+    const name = queueName(printer)
+    const answer = await reached(() =>
+      server.ask('Get-Printer-Attributes', {
+        printerUri: server.queueUri(name),
+        operation: { 'requested-attributes': { tag: 'keyword', values: WANTED } },
+      }),
+    )
+    if (answer.status === NOT_FOUND) {
+      if (printer.address.scheme === 'cups') throw new LinkError('unusable', `CUPS has no queue ${name}`)
+      return null
+    }
+    if (!answer.ok) throw asLinkError(refusal(answer))
+    const attributes = answer.all('printer')[0] ?? {}
+    const deviceUri = ippTexts(attributes, 'device-uri')[0] ?? ''
+    const state = ippNumbers(attributes, 'printer-state')[0]
+    const waiting = ippNumbers(attributes, 'queued-job-count')[0] ?? 0
+    return {
+      name,
+      deviceUri,
+      attributes,
+      stopped: state === PRINTER_STATES.stopped,
+      accepting: attributes['printer-is-accepting-jobs']?.values[0] !== false,
+      idle: state === PRINTER_STATES.idle && waiting === 0,
+      ours: printer.address.scheme !== 'cups' && deviceUri === (await madeFor(name)),
+    }
+  }
+
+  async function deviceFor(printer: LivePrinter): Promise<Device> {
+    const device = deviceOf(printer, connectSeconds)
+    if (device) return device
+    const answer = await reached(() =>
+      server.ask('CUPS-Get-Devices', {
+        printerUri: null,
+        operation: {
+          'include-schemes': { tag: 'nameWithoutLanguage', values: ['usb'] },
+          timeout: { tag: 'integer', values: [DEVICES_SECONDS] },
+        },
+      }),
+    )
+    const devices = answer.all('printer').flatMap((found) => ippTexts(found, 'device-uri'))
+    const uri = usbDeviceOf(printer, devices)
+    if (!uri) throw new LinkError('unreachable', 'CUPS does not see this USB printer')
+    return { uri, ppd: 'raw' }
+  }
+
+  async function make(printer: LivePrinter, found: Queue | null): Promise<Queue> {
+    if (printer.address.scheme === 'cups') return found ?? (await look(printer))!
+    const name = queueName(printer)
+    if (found && !found.ours && found.deviceUri !== deviceOf(printer, connectSeconds)?.uri) {
+      say(name, found.deviceUri, 'a queue of this name was made or changed by hand; it is used as it is')
+      return found
+    }
+    const usb = printer.address.link === 'usb'
+    if (found && usb) return found
+    const device = await deviceFor(printer)
+    if (found?.deviceUri === device.uri) return found
+    await add(printer, name, device)
+    return ready(printer, name, device)
+  }
+
+  async function add(printer: LivePrinter, name: string, { uri, ppd }: Device): Promise<void> {
+    const answer = await reached(() =>
+      server.ask('CUPS-Add-Modify-Printer', {
+        path: '/admin/',
+        printerUri: server.queueUri(name),
+        printer: {
+          'device-uri': { tag: 'uri', values: [uri] },
+          'ppd-name': { tag: 'nameWithoutLanguage', values: [ppd] },
+          'printer-info': { tag: 'textWithoutLanguage', values: [`print-gateway ${cleanText(printer.record.path)}`] },
+          'printer-is-shared': { tag: 'boolean', values: [false] },
+          'printer-error-policy': { tag: 'nameWithoutLanguage', values: ['abort-job'] },
+          'printer-is-accepting-jobs': { tag: 'boolean', values: [true] },
+          'printer-state': { tag: 'enum', values: [PRINTER_STATES.idle!] },
+        },
+      }),
+    )
+    if (!answer.ok) throw new LinkError('spooler', `CUPS does not make the queue ${name}: ${why(answer)}`)
+    made.set(name, uri)
+    await settings.put(settingOf(name), uri)
+    log.info({ queue: name, deviceUri: uri, ppd }, 'a CUPS queue was made')
+  }
+
+  /** An `everywhere` queue is answered for before cupsd has asked the printer what it can do. */
+  async function ready(printer: LivePrinter, name: string, { ppd }: Device): Promise<Queue> {
+    for (const end = performance.now() + READY_MS; performance.now() < end; await sleep(READY_PAUSE_MS)) {
+      const queue = await look(printer)
+      if (!queue) throw new LinkError('spooler', `the CUPS queue ${name} is gone`)
+      if (ppd === 'raw' || queue.attributes['media-supported'] !== undefined) return queue
+      const [message = ''] = ippTexts(queue.attributes, 'printer-state-message')
+      if (queue.stopped && message) throw new LinkError('unreachable', cleanText(message))
+    }
+    // Made again at the next job: what cupsd could not learn now it may then.
+    made.set(name, '')
+    throw new LinkError('unreachable', `CUPS does not learn what the printer of queue ${name} can do`)
+  }
+
+  return {
+    look,
+    make,
+    async resume(name) {
+      await server.ask('Resume-Printer', { path: '/admin/', printerUri: server.queueUri(name) })
+    },
+    async forget(printer) {
+      if (printer.address.scheme === 'cups') return
+      const queue = await look(printer)
+      if (!queue?.ours) return
+      await server.ask('CUPS-Delete-Printer', { path: '/admin/', printerUri: server.queueUri(queue.name) })
+      made.delete(queue.name)
+      await settings.put(settingOf(queue.name), '')
+    },
+  }
+}
+
+const why = (answer: IppAnswer) =>
+  cleanText(ippTexts(answer.operation, 'status-message')[0] ?? answer.statusName) || answer.statusName
+
+async function reached(request: () => Promise<IppAnswer>): Promise<IppAnswer> {
+  try {
+    return await request()
+  } catch (error) {
+    throw asLinkError(error)
+  }
+}
+
+/** An error of cupsd, in the words of a link: the printer is not to blame. */
+export function asLinkError(error: unknown): unknown {
+  if (!(error instanceof IppError)) return error
+  const sentence = error.message.replace(/[.\s]+$/, '')
+  if (error.kind === 'canceled') return new LinkError('aborted', sentence, { cause: error })
+  const hint =
+    error.kind === 'unauthorized' || error.kind === 'refused' ? '; `print-gateway doctor` says what to do' : ''
+  return new LinkError('spooler', `CUPS: ${sentence}${hint}`, { cause: error })
+}

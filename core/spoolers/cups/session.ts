@@ -1,0 +1,82 @@
+import { type Bytes, type IppAttributes, jobAttributes } from '../../driver/index.ts'
+import { guard } from '../../driver/registry.ts'
+import { LinkError } from '../../links/link.ts'
+import { driverOf, type LivePrinter, printerOf } from '../../printers/live.ts'
+import type { Plan, SendHooks, Session } from '../spooler.ts'
+import { type Carried, type CarryParts, carry } from './carry.ts'
+import { asLinkError, type Queue, type Queues } from './queues.ts'
+
+export interface CupsSessionParts extends Omit<CarryParts, 'hooks' | 'signal'> {
+  readonly printer: LivePrinter
+  readonly queues: Queues
+  /** How the queue was when the session began; null: it is to be made. */
+  readonly found: Queue | null
+  /** The gateway's own way to the printer, for questions; closed before CUPS gets the job. */
+  own: Session | null
+}
+
+/** A session with a printer that CUPS prints on: asked on the gateway's own link, printed on through a queue. */
+export function cupsSession(parts: CupsSessionParts): Session {
+  const { printer, queues } = parts
+  let { own } = parts
+
+  async function closeOwn(): Promise<void> {
+    const session = own
+    own = null
+    await session?.close()
+  }
+
+  async function attributesFor(plan: Plan, queue: Queue): Promise<Pick<Carried, 'format' | 'attributes'>> {
+    const copies = copiesOf(plan)
+    if (!driverOf(printer).carriers.includes('ipp')) return { format: RAW, attributes: copies }
+    return { format: plan.job.type, attributes: { ...jobAttributes(plan.job, queue.attributes), ...copies } }
+  }
+
+  return {
+    async probe(why) {
+      return own ? own.probe(why) : null
+    },
+    async send(plan, hooks, signal) {
+      await closeOwn()
+      const queue = await queues.make(printer, parts.found)
+      if (!queue.accepting) throw new LinkError('refused', `the CUPS queue ${queue.name} takes no jobs`)
+      const job: Carried = {
+        queue,
+        title: plan.job.title,
+        ...(await attributesFor(plan, queue)),
+        open: () => bytesOf(plan, printer),
+        bytes: plan.pages || plan.before || plan.after ? null : plan.document.size,
+        sizeBytes: plan.document.size * Math.max(1, plan.repeat),
+      }
+      try {
+        return await carry(job, { ...parts, hooks: hooks as SendHooks, signal })
+      } catch (error) {
+        throw asLinkError(error)
+      }
+    },
+    close: closeOwn,
+  }
+}
+
+/** CUPS passes it to the printer as it is, whatever the queue does with other types (mime.types). */
+const RAW = 'application/vnd.cups-raw'
+
+/** What is to be sent several times is sent once: CUPS repeats it. */
+const copiesOf = ({ repeat }: Plan): IppAttributes =>
+  repeat > 1 ? { copies: { tag: 'integer', values: [repeat] } } : {}
+
+function bytesOf(plan: Plan, printer: LivePrinter): Bytes | AsyncIterable<Bytes> {
+  const { document, pages, before, after } = plan
+  return pages || before || after ? assembled(plan, printer) : (document.bytes ?? document.open())
+}
+
+async function* assembled({ document, pages, before, after, job }: Plan, printer: LivePrinter): AsyncIterable<Bytes> {
+  const driver = driverOf(printer)
+  if (before) yield before
+  if (pages) {
+    for await (const page of pages())
+      yield await guard(driver, 'encode', () => driver.encode!(page, job, printerOf(printer)))
+  } else if (document.bytes) yield document.bytes
+  else yield* document.open()
+  if (after) yield after
+}

@@ -1,0 +1,103 @@
+import type { Config } from '../../config.ts'
+import { LinkError } from '../../links/link.ts'
+import type { Log } from '../../log.ts'
+import { driverOf, type LivePrinter, preflightOf } from '../../printers/live.ts'
+import type { SettingStore } from '../../store/store.ts'
+import { ippSession } from '../ipp-session.ts'
+import type { Session, Spooler } from '../spooler.ts'
+import { followAgain } from './carry.ts'
+import { cancelJob, findJob, heldJobs } from './jobs.ts'
+import { asLinkError, createQueues, type Queue } from './queues.ts'
+import { openCups } from './server.ts'
+import { cupsSession } from './session.ts'
+import { createWatch } from './watch.ts'
+
+export interface CupsParts {
+  readonly config: Config
+  readonly settings: SettingStore
+  readonly log: Log
+  /** The gateway's own links, for questions. */
+  readonly direct: Spooler
+}
+
+const CONNECT_MS = 2_000
+
+/** Jobs through cupsd: one queue per printer, states read live, pre-flight on the gateway's own link. */
+export function createCupsSpooler({ config, settings, log, direct }: CupsParts): Spooler {
+  const server = openCups(config.cups.url, { connectMs: CONNECT_MS, stallMs: config.jobs.stallMs })
+  const connectSeconds = Math.max(1, Math.ceil(config.jobs.retryForMs / 1000))
+  const queues = createQueues({ server, settings, log, connectSeconds })
+  const watch = createWatch(server)
+  let orphans: Promise<Map<string, number>> | null = null
+
+  /** What an earlier run had given to CUPS and not released: its job is printed anew, so this one must never be. */
+  async function cancelOrphan(jobId: string): Promise<void> {
+    orphans ??= heldJobs(server).catch((error: unknown) => {
+      orphans = null
+      throw asLinkError(error)
+    })
+    const id = (await orphans).get(jobId)
+    if (id === undefined) return
+    await cancelJob(server, id, 'print-gateway')
+    ;(await orphans).delete(jobId)
+  }
+
+  /** The gateway's own way to the device, where it has one and nobody else is on it. */
+  async function openOwn(printer: LivePrinter, queue: Queue | null, signal: AbortSignal): Promise<Session | null> {
+    if (preflightOf(printer, config) === 'off') return null
+    if (printer.address.scheme === 'cups')
+      return ippSession({
+        uri: server.queueUri(queue!.name),
+        ...(server.address.socketPath && { socketPath: server.address.socketPath }),
+        printer,
+        driver: driverOf(printer),
+        probeMs: config.preflight.budgetMs,
+        stallMs: config.jobs.stallMs,
+        asks: true,
+      })
+    const { scheme, link } = printer.address
+    if (queue && !(queue.ours || queue.deviceUri === '')) return null
+    if (link === 'ipp') return direct.open(printer, signal)
+    return scheme === 'tcp' && (queue?.idle ?? true) ? direct.open(printer, signal) : null
+  }
+
+  return {
+    kind: 'cups',
+    async open(printer, signal) {
+      const found = await queues.look(printer)
+      const own = await openOwn(printer, found, signal)
+      const session = cupsSession({ server, queues, watch, log, config: config.jobs, printer, found, own })
+      return {
+        ...session,
+        async send(plan, hooks, sendSignal) {
+          await cancelOrphan(hooks.jobId)
+          return session.send(plan, hooks, sendSignal)
+        },
+      }
+    },
+    async resume(printer, record, signal) {
+      const job = await findJob(server, record.jobId)
+      const queue = await queues.look(printer)
+      if (!job || !queue) return null
+      const hooks = {
+        jobId: record.jobId,
+        source: record.source,
+        beforeFirstByte: () => undefined,
+        remoteJobId: async () => {},
+        spooled: async () => {},
+        state: async () => {},
+      }
+      const parts = { server, queues, watch, config: config.jobs, log, hooks, signal }
+      const end = await followAgain(job, queue, record.size, parts)
+      if (end === 'never-begun') return null
+      if (end.outcome === 'left') throw new LinkError('aborted', 'the gateway stops')
+      return end
+    },
+    refresh: () => watch.refresh(),
+    forget: (printer) => queues.forget(printer),
+    async close() {
+      watch.close()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { IppError } from '../../ipp/client.ts'
+import { type CupsJob, isOurs, jobsOf } from './jobs.ts'
+import type { CupsServer } from './server.ts'
+
+/** What there is to know of a watched job: how it is, that cupsd has no such job, or that cupsd does not answer. */
+export type News =
+  | { readonly kind: 'job'; readonly job: CupsJob }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'silent'; readonly error: IppError }
+
+export interface Watched {
+  readonly id: number
+  readonly jobId: string
+  /** Called with every answer, changed or not. */
+  tell(news: News): void
+}
+
+/** Asks for all watched jobs at once: often when something is new, ever more seldom while nothing happens. */
+export interface Watch {
+  /** Returns how to stop watching. */
+  add(job: Watched): () => void
+  /** Asks now; resolves when all who watch have been told. */
+  refresh(): Promise<void>
+  close(): void
+}
+
+const FIRST_PAUSE_MS = 4
+const LONGEST_PAUSE_MS = 500
+const GROWTH = 1.25
+
+export function createWatch(server: CupsServer): Watch {
+  const watched = new Set<Watched>()
+  let asking: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  const states = new WeakMap<Watched, string>()
+
+  function schedule(): void {
+    clearTimeout(timer)
+    if (watched.size === 0) return
+    timer = setTimeout(() => void refresh(), pauseMs)
+  }
+
+  async function ask(): Promise<void> {
+    const asked = [...watched]
+    if (asked.length === 0) return
+    let moved = false
+    try {
+      const jobs = await jobsOf(server, [...new Set(asked.map(({ id }) => id))])
+      for (const one of asked) {
+        const job = jobs.find(({ id }) => id === one.id)
+        const known = job !== undefined && isOurs(job, one.jobId)
+        moved ||= states.get(one) !== job?.state
+        states.set(one, job?.state ?? '')
+        if (watched.has(one)) one.tell(known ? { kind: 'job', job } : { kind: 'lost' })
+      }
+    } catch (error) {
+      if (!(error instanceof IppError)) throw error
+      for (const one of asked) if (watched.has(one)) one.tell({ kind: 'silent', error })
+    }
+    pauseMs = moved ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pauseMs * GROWTH)
+  }
+
+  function refresh(): Promise<void> {
+    asking ??= ask().finally(() => {
+      asking = null
+      schedule()
+    })
+    return asking
+  }
+
+  return {
+    add(job) {
+      watched.add(job)
+      pauseMs = FIRST_PAUSE_MS
+      schedule()
+      return () => {
+        watched.delete(job)
+        if (watched.size === 0) clearTimeout(timer)
+      }
+    },
+    refresh,
+    close() {
+      watched.clear()
+      clearTimeout(timer)
+    },
+  }
+}
