@@ -35,7 +35,7 @@ const PDF_OPTIONS = ['pageRange', 'fitToPage', 'orientation'] as const
 export async function makePlan({ document, title, mark, options, printer, renderer }: PlanRequest): Promise<Plan> {
   const driver = driverOf(printer)
   const capabilities = await capabilitiesOf(printer)
-  const carrier = printer.address.link === 'ipp' ? 'ipp' : 'raw'
+  const carrier = printer.address.link === 'ipp' && driver.carriers.includes('ipp') ? 'ipp' : 'raw'
   const way = chooseWay(document, capabilities, carrier, printer)
   const media = chooseMedia(driver, capabilities, printer, options, way === 'encode')
   const mode = way === 'encode' ? chooseMode(capabilities, options) : null
