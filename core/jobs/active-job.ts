@@ -102,7 +102,7 @@ export const refOf = ({ spool, size, sha256, type }: Document): DocumentRef | nu
 export interface Journal {
   readonly active: ReadonlyMap<string, ActiveJob>
   begin(job: ActiveJob): void
-  /** Writes the job with its document for the first time: after it the job outlives the process if it is durable. */
+  /** Writes the job with its document: from then on it outlives the process, and holds while its printer is not ready. */
   accept(job: ActiveJob): Promise<void>
   change(job: ActiveJob, change: Partial<JobRecord>): Promise<void> | undefined
   /** Ends a job and tells everybody who waits. */

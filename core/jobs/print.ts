@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../config.ts'
-import type { Submission, TakenDocument } from '../documents/document.ts'
+import type { Document, Submission, TakenDocument } from '../documents/document.ts'
 import type { Intake } from '../documents/intake.ts'
+import type { Renderer } from '../documents/render/renderer.ts'
 import type { Caller, PrintOutcome, PrintRequest } from '../gateway.ts'
 import type { LivePrinter } from '../printers/live.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
 import type { IdempotencyEntry, IdempotencyKey, Store } from '../store/store.ts'
 import { type ActiveJob, createActiveJob, type Journal, jobView, refOf } from './active-job.ts'
+import { checkCopies, checkPages } from './ceiling.ts'
 import { fingerprintOf } from './idempotency.ts'
 import type { JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
@@ -16,6 +18,7 @@ export interface PrintParts {
   readonly store: Store
   readonly registry: PrinterRegistry
   readonly intake: Intake
+  readonly renderer: Renderer
   readonly journal: Journal
   readonly runner: Runner
   readonly newId: () => string
@@ -45,18 +48,31 @@ export interface PrintDesk {
 
 /** Takes print requests in: target, key, document, job, answer. */
 export function createPrintDesk(parts: PrintParts): PrintDesk {
-  const { config, store, registry, intake, journal, runner, newId } = parts
+  const { config, store, registry, intake, renderer, journal, runner, newId } = parts
   /** Keys that are taken and have no job yet: their documents are still on the way. */
   const waiting = new Set<() => void>()
   const arriving = new Map<string, { readonly begun: Promise<void>; begin(): void }>()
 
   async function print(request: PrintRequest): Promise<PrintOutcome> {
     const { target, caller, submission } = request
+    checkCopies(request)
     const candidates = registry.resolve(target, caller)
     const content = candidates[0]!.driver?.content ?? 'raw'
     const waits = request.wait || submission.kind === 'raw'
     const durable = !waits || request.idempotencyKey !== null
-    const take = () => intake.take(submission, content, { stable: durable })
+    const { maxBytes } = caller
+    const take = async () => {
+      const taken = await intake.take(submission, content, {
+        stable: durable,
+        ...(maxBytes !== undefined && { maxBytes }),
+      })
+      if (config.limits.pages > 0)
+        await orForget(
+          taken.document,
+          checkPages(taken.document, request, config.limits.pages, candidates[0]!, renderer),
+        )
+      return taken
+    }
     const order = (taken: TakenDocument, idempotency: Order['idempotency']): Order => ({
       target,
       candidates,
@@ -81,7 +97,10 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
         return arrive(jobId, async () => place(order(early ?? (await take()), { ...key, jobId, fingerprint })), key)
       await arriving.get(existing.jobId)?.begun
       const replayed = await replay(existing.jobId, waits)
-      if (replayed) return { ...replayed, mismatch: existing.fingerprint !== fingerprint }
+      if (replayed) {
+        if (early) await forget(early.document)
+        return { ...replayed, mismatch: existing.fingerprint !== fingerprint }
+      }
       // The first request came to nothing: its key is free, or held by nobody.
       await store.idempotency.release(key, existing.jobId)
     }
@@ -110,22 +129,53 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const running = journal.active.get(jobId)
     const record = running?.record ?? (await store.jobs.get(jobId))
     if (!record) return null
-    const now = { job: jobView(record), replayed: true, mismatch: false }
-    if (!running) return { ...now, outcome: record.state === 'completed' ? 'completed' : 'failed' }
-    if (!wait) return { ...now, outcome: 'accepted' }
-    const ended = await patiently(running.ended)
-    if (!ended) return { ...now, job: jobView(running.record), outcome: 'stillPrinting' }
-    return { ...now, job: jobView(ended), outcome: ended.state === 'completed' ? 'completed' : 'failed' }
+    const told = (ended: JobRecord): PrintOutcome => ({
+      job: jobView(ended),
+      outcome: ended.state === 'completed' ? 'completed' : 'failed',
+      replayed: true,
+      mismatch: false,
+    })
+    if (!running) return told(record)
+    const ended = wait ? await patiently(running.ended) : null
+    if (!ended) await makeSure(running)
+    if (running.record.stage === 'ended') return told(running.record)
+    const outcome = wait ? 'stillPrinting' : 'accepted'
+    return { job: jobView(running.record), outcome, replayed: true, mismatch: false }
+  }
+
+  /** Whoever is told of a job that goes on, and gave a key, can rely on it: it outlives the process from here on. */
+  async function makeSure(job: ActiveJob): Promise<void> {
+    if (job.answersEarly) await job.answer.promise
+    else if (job.record.stage !== 'ended') await journal.accept(job)
   }
 
   async function place(order: Order): Promise<PrintOutcome> {
     const job = await createJob(order)
     const submitted = runner.submit(job)
     arriving.get(job.record.jobId)?.begin()
-    await submitted
-    const answer = await patiently(job.answer.promise)
+    const answer = await submitted
+      .then(() => patiently(job.answer.promise))
+      .catch(async (error) => {
+        if (!job.stored) await forget(job.document)
+        throw error
+      })
     const outcome = answer ?? { outcome: 'stillPrinting' as const, job: jobView(job.record) }
     return { ...outcome, replayed: false, mismatch: false }
+  }
+
+  /** A document that no job came of would stay in the spool. */
+  async function forget({ spool }: Document): Promise<void> {
+    // The client is told why it was refused, whatever becomes of what it sent.
+    if (spool !== null) await store.spool.remove(spool).catch(() => {})
+  }
+
+  async function orForget(document: Document, check: Promise<void>): Promise<void> {
+    try {
+      await check
+    } catch (error) {
+      await forget(document)
+      throw error
+    }
   }
 
   /** The value; null when the client has waited long enough, or the gateway stops. */
