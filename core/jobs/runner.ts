@@ -4,7 +4,7 @@ import { effectOf, type Report, sortConditions, textOf } from '../driver/index.t
 import { type ErrorCode, fail, GatewayError } from '../errors.ts'
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
-import { type LivePrinter, noteReport, preflightOf, stops } from '../printers/live.ts'
+import { forgetState, type LivePrinter, noteReport, preflightOf, stops } from '../printers/live.ts'
 import {
   abortToStop,
   type Left,
@@ -145,6 +145,7 @@ export function createRunner(parts: RunnerParts): Runner {
       printer.reachable = true
       const report = policy === 'off' ? null : await session.probe('job')
       if (report) noteReport(printer, report, Date.now())
+      else if (policy !== 'off') forgetState(printer)
       if (policy === 'gate' && stops(report)) return notReadyOf(report!)
       const planned = await plan(job, printer)
       if (job.canceled) return { text: 'canceled', detail: 'canceled', unreachable: false }

@@ -55,6 +55,8 @@ export interface LivePrinter {
   traits: Printer['traits']
   facts: Facts
   report: Report | null
+  /** Whether it answered when it was last asked; null: not asked yet. */
+  answers: boolean | null
   /** When it was last really asked, milliseconds since the epoch. */
   askedAt: number | null
   /** Whether the last attempt to reach it did; null: not tried. */
@@ -124,6 +126,19 @@ export function noteReport(printer: LivePrinter, report: Report, now: number): v
   }
   printer.askedAt = now
   printer.reachable = true
+  printer.answers = true
+}
+
+/** The printer was asked and said nothing: what it is stays known, how it was does not count any more. */
+export function forgetState(printer: LivePrinter): void {
+  const { report } = printer
+  printer.answers = false
+  if (!report) return
+  printer.report = {
+    conditions: [],
+    ...(report.facts && { facts: report.facts }),
+    ...(report.learnt !== undefined && { learnt: report.learnt }),
+  }
 }
 
 /** Whether a report holds something that keeps the printer from printing. */

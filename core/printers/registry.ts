@@ -54,6 +54,7 @@ export async function createPrinterRegistry({
       breaker: createBreaker(now),
       snmpBreaker: createBreaker(now),
       report: null,
+      answers: null,
       askedAt: null,
       reachable: null,
       localAddress: connection.device ?? (connection.host && isIP(connection.host) ? connection.host : null),

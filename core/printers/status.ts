@@ -3,7 +3,7 @@ import { type Capabilities, keywordOf, type Report, sortConditions, textOf } fro
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import type { Spooler } from '../spoolers/spooler.ts'
-import { capabilitiesOf, type LivePrinter, noteReport, stops } from './live.ts'
+import { capabilitiesOf, forgetState, type LivePrinter, noteReport, stops } from './live.ts'
 import type { PrinterStatus, PrinterView } from './printer.ts'
 
 /** Asks printers how they are, one question at a time per printer, however many want to know. */
@@ -44,7 +44,7 @@ export function createStatusDesk(
         printer.reachable = true
         const report = await session.probe('status')
         if (report) noteReport(printer, report, Date.now())
-        else forget(printer)
+        else forgetState(printer)
       } finally {
         await session.close()
       }
@@ -68,11 +68,6 @@ export function createStatusDesk(
   }
 }
 
-/** What was known is no longer: the printer is reached and says nothing. */
-function forget(printer: LivePrinter): void {
-  if (printer.breaker.closed) printer.report = null
-}
-
 async function addressOf({ address }: LivePrinter): Promise<string | null> {
   const { host } = address.connection
   if (!host) return null
@@ -82,11 +77,11 @@ async function addressOf({ address }: LivePrinter): Promise<string | null> {
   )
 }
 
-export function statusOf({ reachable, report, lane, driver }: LivePrinter): PrinterStatus {
+export function statusOf({ reachable, answers, report, lane, driver }: LivePrinter): PrinterStatus {
   if (reachable === false) return 'offline'
   if (stops(report)) return 'stopped'
   if (lane.depth > 0 || report?.busy) return 'processing'
-  if (report) return 'idle'
+  if (answers) return 'idle'
   // A family that has nothing to ask is judged by its being there.
   return reachable && driver?.probes.length === 0 ? 'idle' : 'unknown'
 }
