@@ -59,7 +59,7 @@ export async function createGateway({
   const spooler = createSpooler({ config, settings: store.settings, log })
   const renderer = createRenderer()
   const intake = createIntake({ spool: store.spool, config: config.documents })
-  const journal = createJournal(store, () => {})
+  const journal = createJournal(store, log, () => {})
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
   const desk = createPrintDesk({ config, store, registry, intake, renderer, journal, runner, newId })
@@ -192,7 +192,7 @@ export async function createGateway({
     async cancel(jobId, caller) {
       const record = await recordOf(jobId, caller)
       const running = journal.active.get(jobId)
-      if (!running) throw fail('JOB_FINISHED', [jobId, record.state])
+      if (!running || record.stage === 'ended') throw fail('JOB_FINISHED', [jobId, record.state])
       await runner.cancel(running)
       return jobView(await running.ended)
     },

@@ -1,6 +1,7 @@
 import type { Document } from '../documents/document.ts'
 import { spoolDocument } from '../documents/keep.ts'
 import type { PrintOutcome } from '../gateway.ts'
+import type { Log } from '../log.ts'
 import type { LivePrinter } from '../printers/live.ts'
 import type { Store } from '../store/store.ts'
 import type { DocumentRef, Job, JobRecord } from './job.ts'
@@ -111,7 +112,9 @@ export interface Journal {
   drop(job: ActiveJob, error: unknown): Promise<void>
 }
 
-export function createJournal(store: Store, onChange: (record: JobRecord) => void): Journal {
+const WRITE_AGAIN_MS = 5000
+
+export function createJournal(store: Store, log: Log, onChange: (record: JobRecord) => void): Journal {
   const active = new Map<string, ActiveJob>()
 
   const releaseKey = async ({ record }: ActiveJob) => {
@@ -120,14 +123,30 @@ export function createJournal(store: Store, onChange: (record: JobRecord) => voi
   /** Creates the record, or writes its next revision. */
   async function write(job: ActiveJob): Promise<void> {
     const stable = job.durable
-    if (job.stored) {
-      job.record = { ...job.record, revision: job.record.revision + 1 }
-      return store.jobs.update(job.record, { stable })
+    const stored = job.stored
+    const { idempotency, jobId, revision } = job.record
+    try {
+      if (stored) {
+        job.record = { ...job.record, revision: revision + 1 }
+        return await store.jobs.update(job.record, { stable })
+      }
+      job.stored = true
+      const key = idempotency && { ...idempotency, jobId, fingerprint: job.fingerprint ?? '' }
+      await store.jobs.create(job.record, key, { stable })
+    } catch (error) {
+      job.stored = stored
+      if (job.record.revision === revision + 1) job.record = { ...job.record, revision }
+      throw error
     }
-    job.stored = true
-    const { idempotency, jobId } = job.record
-    const key = idempotency && { ...idempotency, jobId, fingerprint: job.fingerprint ?? '' }
-    await store.jobs.create(job.record, key, { stable })
+  }
+
+  function writeLater(job: ActiveJob): void {
+    const again = () =>
+      write(job).then(
+        () => active.delete(job.record.jobId),
+        () => writeLater(job),
+      )
+    setTimeout(again, WRITE_AGAIN_MS).unref()
   }
 
   async function keepDocument(job: ActiveJob, stable: boolean): Promise<void> {
@@ -145,23 +164,36 @@ export function createJournal(store: Store, onChange: (record: JobRecord) => voi
     async accept(job) {
       await keepDocument(job, true)
       job.record = { ...job.record, held: true }
-      await write(job)
+      await write(job).catch((error) => {
+        job.record = { ...job.record, held: false }
+        throw error
+      })
     },
     change(job, change) {
-      const { state } = job.record
-      job.record = { ...job.record, ...change }
-      if (job.record.state !== state) onChange(job.record)
+      const before = job.record
+      job.record = { ...before, ...change }
+      if (job.record.state !== before.state) onChange(job.record)
       // A job that need not outlive the process is written when it has ended, for those who ask for it later.
-      return job.stored || (job.durable && change.stage === 'sending') ? write(job) : undefined
+      if (!job.stored && !(job.durable && change.stage === 'sending')) return
+      return write(job).catch((error) => {
+        job.record = { ...before, revision: job.record.revision }
+        throw error
+      })
     },
     async finish(job, change) {
       // Whoever failed is likely to want it again; what printed is gone with its client's copy.
       if (change.state === 'failed' && !job.durable) await keepDocument(job, false)
       job.record = { ...job.record, ...change, stage: 'ended', completedAt: new Date().toISOString() }
       onChange(job.record)
-      await write(job)
-      if (job.record.state === 'failed' && !job.record.mayHavePrinted) await releaseKey(job)
-      active.delete(job.record.jobId)
+      try {
+        await write(job)
+        if (job.record.state === 'failed' && !job.record.mayHavePrinted) await releaseKey(job)
+        active.delete(job.record.jobId)
+      } catch (error) {
+        // What happened is told all the same; the store gets it when it takes writes again.
+        log.error({ err: error, jobId: job.record.jobId }, 'the end of a job could not be written down yet')
+        writeLater(job)
+      }
       job.end.resolve(job.record)
     },
     async drop(job, error) {

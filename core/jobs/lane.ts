@@ -27,7 +27,8 @@ export function createLane(): Lane {
         waiting.splice(0, head)
         head = 0
       }
-      await task()
+      // A task ends its own job, whatever happens; the next one must not pay for one that could not.
+      await task().catch(() => {})
     }
     waiting.length = 0
     head = 0

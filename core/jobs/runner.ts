@@ -53,7 +53,12 @@ const REFUSALS: readonly ErrorCode[] = [
   'PRINTER_REFUSED',
   'DRIVER_CONTESTED',
   'DRIVER_UNCLAIMED',
+  'DISK_FULL',
+  'STORE_FAILED',
 ]
+
+/** What keeps an accepted job from being written down, and so from being sent; it holds until that is over. */
+const STORE_TROUBLE: readonly ErrorCode[] = ['DISK_FULL', 'STORE_FAILED']
 
 /** Why a printer did not take a job; nothing has left. */
 interface NotReady {
@@ -154,7 +159,10 @@ export function createRunner(parts: RunnerParts): Runner {
       await finish(job, result)
       return null
     } catch (error) {
-      if (!(error instanceof LinkError) || job.record.stage !== 'accepted') throw error
+      if (job.record.stage !== 'accepted') throw error
+      if (job.record.held && error instanceof GatewayError && STORE_TROUBLE.includes(error.code))
+        return { text: error.message, detail: error.message, unreachable: false }
+      if (!(error instanceof LinkError)) throw error
       if (error.fault === 'spooler')
         return { text: SPOOLER_UNREACHABLE, detail: `${SPOOLER_UNREACHABLE}: ${error.message}`, unreachable: true }
       if (error.fault !== 'aborted') printer.reachable = false
