@@ -94,5 +94,6 @@ async function checkVersion(folder: string, { records, jobs }: Environment, comm
 
 function unusable(folder: string, error: unknown): never {
   if (error instanceof GatewayError && !['DISK_FULL', 'STORE_FAILED'].includes(error.code)) throw error
-  throw fail('STORE_UNUSABLE', [folder, (error as Error).message], {}, error)
+  const { message } = error as Error
+  throw fail('STORE_UNUSABLE', [folder, message.replace(/\.$/, '')], {}, error)
 }

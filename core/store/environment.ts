@@ -1,3 +1,5 @@
+import { closeSync, openSync, readSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { fail } from '../errors.ts'
 
@@ -23,14 +25,19 @@ export interface Environment {
   readonly records: Table
 }
 
+/** Address space, not memory or disk; beyond it the file is mapped anew, and what was mapped before stays so. */
+const MAP_BYTES = 2 ** 30
+
 /** Opens or makes the tables. Fails with STORE_UNUSABLE. */
 export function openEnvironment(folder: string, path: string): Environment {
   try {
+    checkHeader(join(path, 'data.mdb'))
     const root = open<string, Buffer>({
       path,
       encoding: 'string',
       keyEncoding: 'binary',
       maxDbs: 12,
+      mapSize: MAP_BYTES,
       // A write is told of only when it is on stable storage.
       overlappingSync: false,
       // The committer makes the batches; those of the library leave a rejected promise behind when a commit fails.
@@ -50,5 +57,35 @@ export function openEnvironment(folder: string, path: string): Environment {
     }
   } catch (cause) {
     throw fail('STORE_UNUSABLE', [folder, (cause as Error).message], {}, cause)
+  }
+}
+
+// liblmdb, mdb.c: MDB_MAGIC in the first meta page, behind the page's header.
+const MAGIC = 0xbeefc0de
+const MAGIC_AT = 24
+const META_BYTES = 8192
+
+/** The library ends the whole process when it meets a file that is not its own, so that is found out before. */
+function checkHeader(file: string): void {
+  const head = Buffer.alloc(META_BYTES + 1)
+  const bytes = readHead(file, head)
+  if (bytes === 0 || (bytes >= META_BYTES && head.readUInt32LE(MAGIC_AT) === MAGIC)) return
+  if (bytes > META_BYTES || head.some((byte) => byte !== 0)) throw new Error(`${file} is damaged, or no store at all`)
+  // Made, and the power went before the first byte was on disk: nothing was ever kept here.
+  rmSync(file)
+}
+
+function readHead(file: string, into: Buffer): number {
+  let handle: number
+  try {
+    handle = openSync(file, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
+  }
+  try {
+    return readSync(handle, into)
+  } finally {
+    closeSync(handle)
   }
 }

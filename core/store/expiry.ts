@@ -16,7 +16,7 @@ export interface ExpiryParts {
   forgetPending(completedBefore: string): readonly JobRecord[]
 }
 
-const AT_ONCE = 200
+const AT_ONCE = 50
 
 /** Forgets ended jobs, a few at a time, so that others get their turn. One run follows the other. */
 export function createExpiry({ tables, committer, idempotency, spool, readJob, forgetPending }: ExpiryParts) {

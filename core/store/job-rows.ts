@@ -4,35 +4,14 @@ import type { Environment } from './environment.ts'
 import { labelKey, numberKey, textKey, timeKey } from './keys.ts'
 import type { JobFilter } from './store.ts'
 
-type Nullable = { [K in keyof JobRecord]: null extends JobRecord[K] ? K : never }[keyof JobRecord]
-
-/** What a stored job does not mention is null. */
-const ABSENT: Readonly<Record<Nullable, null>> = {
-  source: null,
-  error: null,
-  completedAt: null,
-  cupsJobId: null,
-  evidence: null,
-  owner: null,
-  media: null,
-  document: null,
-  idempotency: null,
-  before: null,
-  remoteJobId: null,
-  retryOf: null,
+/** What jobs are found by besides their id. Completed ones are what is there mostly: they are found without a label. */
+export function labelsOf({ printer, state, owner }: Pick<JobFilter, 'printer' | 'state' | 'owner'>): string[] {
+  const labels: string[] = []
+  if (printer !== undefined) labels.push(`printer ${printer}`)
+  if (state !== undefined && state !== 'completed') labels.push(`state ${state}`)
+  if (owner !== undefined) labels.push(`owner ${owner}`)
+  return labels
 }
-
-export const packJob = (job: JobRecord): string =>
-  JSON.stringify(Object.fromEntries(Object.entries(job).filter(([, value]) => value !== null)))
-
-export const unpackJob = (text: string): JobRecord => ({ ...ABSENT, ...(JSON.parse(text) as JobRecord) })
-
-/** What jobs are found by besides their id. */
-export const labelsOf = ({ printer, state, owner }: Pick<JobFilter, 'printer' | 'state' | 'owner'>): string[] => [
-  ...(printer !== undefined ? [`printer ${printer}`] : []),
-  ...(state !== undefined ? [`state ${state}`] : []),
-  ...(owner !== undefined ? [`owner ${owner}`] : []),
-]
 
 /** The rows of a job that say where it is found, but not the job itself. */
 export function indexRows({ ids, labels, completed, documents }: Environment, job: JobRecord): Row[] {
@@ -45,15 +24,24 @@ export function indexRows({ ids, labels, completed, documents }: Environment, jo
   return rows
 }
 
-/** What has to be written so that a job is found as it is now; `before`: how it may be found so far. */
-export function jobRows(tables: Environment, job: JobRecord, before: readonly JobRecord[]): Row[] {
-  const itself = { table: tables.jobs, key: numberKey(job.sequence), value: packJob(job) }
+/**
+ * What has to be written so that a job is found as it is now. `stored`: the version on disk; `previous`: the one that
+ * may reach the disk before this one.
+ */
+export function jobRows(
+  tables: Environment,
+  job: JobRecord,
+  stored: JobRecord | null,
+  previous: JobRecord | null,
+): Row[] {
+  const itself = { table: tables.jobs, key: numberKey(job.sequence), value: JSON.stringify(job) }
   const wanted = indexRows(tables, job)
-  if (before.length === 0) return [itself, ...wanted]
-  const old = before.map((record) => indexRows(tables, record))
-  const gone = old.flat().filter((row) => !wanted.some((other) => sameKey(row, other)))
-  const there = (row: Row) => old.every((rows) => rows.some((other) => sameKey(row, other)))
-  return [itself, ...gone.map((row) => ({ ...row, value: null })), ...wanted.filter((row) => !there(row))]
+  if (!stored && !previous) return [itself, ...wanted]
+  const old = stored ? indexRows(tables, stored) : []
+  const between = previous ? indexRows(tables, previous) : old
+  const gone = [...old, ...between].filter((row) => !isAmong(row, wanted))
+  const missing = wanted.filter((row) => !isAmong(row, old) || !isAmong(row, between))
+  return [itself, ...gone.map((row) => ({ ...row, value: null })), ...missing]
 }
 
 /** What has to be written to forget a job; its key is not among it. */
@@ -63,4 +51,5 @@ export const removalRows = (tables: Environment, job: JobRecord): Row[] =>
     value: null,
   }))
 
-const sameKey = (a: Row, b: Row): boolean => a.table === b.table && a.key.equals(b.key)
+const isAmong = (row: Row, rows: readonly Row[]): boolean =>
+  rows.some(({ table, key }) => table === row.table && key.equals(row.key))

@@ -4,7 +4,7 @@ import type { Change, Committer } from './committer.ts'
 import type { Environment } from './environment.ts'
 import { createExpiry } from './expiry.ts'
 import type { Idempotency } from './idempotency.ts'
-import { jobRows, labelsOf, unpackJob } from './job-rows.ts'
+import { jobRows, labelsOf } from './job-rows.ts'
 import { numberKey, textKey } from './keys.ts'
 import { sequencesBelow } from './listing.ts'
 import type { Sequence } from './sequence.ts'
@@ -25,7 +25,7 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
 
   const readJob = (number: number): JobRecord | null => {
     const text = tables.jobs.get(numberKey(number))
-    return text === undefined ? null : unpackJob(text)
+    return text === undefined ? null : (JSON.parse(text) as JobRecord)
   }
   const newest = (jobId: string): JobRecord | null => {
     const waiting = pending.get(jobId)?.at(-1)
@@ -34,20 +34,23 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
     return number === undefined ? null : readJob(Number(number))
   }
   const settle = (job: JobRecord) => {
-    const left = pending.get(job.jobId)?.filter((version) => version !== job) ?? []
-    if (left.length > 0) pending.set(job.jobId, left)
-    else pending.delete(job.jobId)
+    const versions = pending.get(job.jobId)
+    if (!versions || (versions.length === 1 && versions[0] === job)) return void pending.delete(job.jobId)
+    pending.set(
+      job.jobId,
+      versions.filter((version) => version !== job),
+    )
   }
 
   /** The version becomes the newest at once; the promise tells when it is as stable as was asked for. */
   function write(job: JobRecord, entry: IdempotencyEntry | null, stable: boolean, isNew: boolean): Promise<void> {
     const versions = pending.get(job.jobId)
-    const previous = versions?.at(-1)
-    pending.set(job.jobId, [...(versions ?? []), job])
+    const previous = versions?.at(-1) ?? null
+    pending.set(job.jobId, versions ? [...versions, job] : [job])
     const rows: Change['rows'] = () => {
       const stored = isNew ? null : readJob(job.sequence)
-      const before = [stored, previous].filter((version) => !!version)
-      return [...jobRows(tables, job, before), ...(entry ? [idempotency.row(entry)] : [])]
+      const written = jobRows(tables, job, stored, previous)
+      return entry ? [...written, idempotency.row(entry)] : written
     }
     const settled: Change['settled'] = (error) => {
       settle(job)

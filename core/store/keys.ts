@@ -12,12 +12,23 @@ export function numberKey(value: number): Buffer {
 }
 
 /** By time of completion, then by sequence. */
-export const timeKey = (timeMs: number, sequence: number): Buffer =>
-  Buffer.concat([numberKey(timeMs), numberKey(sequence)])
+export function timeKey(timeMs: number, sequence: number): Buffer {
+  const key = Buffer.allocUnsafe(2 * NUMBER_BYTES)
+  key.writeUIntBE(timeMs, 0, NUMBER_BYTES)
+  key.writeUIntBE(sequence, NUMBER_BYTES, NUMBER_BYTES)
+  return key
+}
 
 /** By text, then by sequence. */
-export const labelKey = (label: string, sequence: number): Buffer =>
-  Buffer.concat([textKey(label), Buffer.of(0), numberKey(sequence)])
+export function labelKey(label: string, sequence: number): Buffer {
+  const textBytes = Buffer.byteLength(label)
+  if (textBytes > TEXT_BYTES) return labelKey(hash('sha256', label, 'hex'), sequence)
+  const key = Buffer.allocUnsafe(textBytes + 1 + NUMBER_BYTES)
+  key.write(label)
+  key[textBytes] = 0
+  key.writeUIntBE(sequence, textBytes + 1, NUMBER_BYTES)
+  return key
+}
 
 /** The sequence that a key of one of the above ends in. */
 export const sequenceOf = (key: Buffer): number => key.readUIntBE(key.length - NUMBER_BYTES, NUMBER_BYTES)

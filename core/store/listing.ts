@@ -3,7 +3,7 @@ import type { Environment, Table } from './environment.ts'
 import { labelKey, numberKey, sequenceOf } from './keys.ts'
 
 /** After so many looks others get their turn. */
-const LOOKS = 500
+const LOOKS = 100
 /** The largest that fits a key. */
 const LAST = 2 ** 48 - 1
 

@@ -13,6 +13,17 @@ export interface IdempotencyEntry extends IdempotencyKey {
   readonly fingerprint: string
 }
 
+/** What one key may spend at most, where that is less than the configuration's `limits` and `documents.maxBytes`. */
+export interface KeyLimits {
+  /** Requests a minute. */
+  readonly rate?: number
+  /** Requests under way at once. */
+  readonly concurrent?: number
+  /** Of a document. */
+  readonly maxBytes?: number
+  readonly copies?: number
+}
+
 /** Only the SHA-256 of a key's secret is kept. */
 export interface ApiKeyRecord {
   readonly id: string
@@ -23,6 +34,7 @@ export interface ApiKeyRecord {
   readonly targets: readonly string[] | null
   readonly createdAt: string
   readonly expiresAt: string | null
+  readonly limits?: KeyLimits
 }
 
 /** `stable`: the promise resolves only when the write survives a power cut. */
