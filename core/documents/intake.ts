@@ -12,7 +12,7 @@ import {
 import type { Submission, TakenDocument } from './document.ts'
 import { createFetcher, type FetcherOptions } from './fetch.ts'
 import { createFileOpener } from './files.ts'
-import { asDocument, createKeeper, type Kept } from './keep.ts'
+import { asDocument, createKeeper, type KeepOptions, type Kept } from './keep.ts'
 import { holdsPdf, PDF, PICTURES, sniff, TEXT, UNKNOWN, ZPL } from './sniff.ts'
 import type { Source } from './source.ts'
 import { createUrlGuard } from './url-guard.ts'
@@ -22,7 +22,7 @@ export interface Intake {
    * Takes a document in whole and says what it is; with `stable`, what goes to the spool is on stable storage before
    * this resolves. Throws REQUEST_INVALID, DOCUMENT_TOO_LARGE or DOCUMENT_UNAVAILABLE, and then leaves nothing behind.
    */
-  take(submission: Submission, printerContent: Family, write?: { readonly stable: boolean }): Promise<TakenDocument>
+  take(submission: Submission, printerContent: Family, write?: KeepOptions): Promise<TakenDocument>
 }
 
 export interface IntakeOptions {
@@ -67,12 +67,13 @@ export function createIntake({ spool, config, lookup }: IntakeOptions): Intake {
     },
   }
 
-  async function read(content: string, carrier: Carrier, guessed: boolean, write: { stable: boolean }) {
+  async function read(content: string, carrier: Carrier, guessed: boolean, write: KeepOptions) {
     if (carrier === 'url') return drain(await openUrl(content), write)
     if (carrier === 'file') return drain(await openFile(content), write)
     if (carrier === 'text') return { kept: await keeper.bytes(Buffer.from(content), write), hint: null }
-    const decoded = decodeBase64(content, maxBytes)
-    if ('tooLarge' in decoded) throw keeper.tooLarge()
+    const most = keeper.mostOf(write)
+    const decoded = decodeBase64(content, most)
+    if ('tooLarge' in decoded) throw keeper.tooLarge(most)
     if ('problem' in decoded)
       throw invalidField(
         'content',
@@ -81,7 +82,7 @@ export function createIntake({ spool, config, lookup }: IntakeOptions): Intake {
     return { kept: await keeper.bytes(decoded.bytes, write), hint: null }
   }
 
-  async function drain(source: Source, write: { stable: boolean }) {
+  async function drain(source: Source, write: KeepOptions) {
     try {
       return { kept: await keeper.stream(source.body, source.length, write), hint: source.type }
     } finally {

@@ -14,35 +14,45 @@ export interface Kept extends Omit<Document, 'type' | 'open'> {
   readonly head: Bytes
 }
 
+/** `maxBytes`: less than the configuration's. */
+export interface KeepOptions extends WriteOptions {
+  readonly maxBytes?: number
+}
+
 export interface Keeper {
   /**
    * Reads to the end; what is larger than memory's share goes to the spool on the way. Throws DOCUMENT_TOO_LARGE, and
    * then leaves the body where it stands: ending it is its owner's.
    */
-  stream(body: AsyncIterable<Bytes>, length: number | null, write: WriteOptions): Promise<Kept>
-  bytes(bytes: Bytes, write: WriteOptions): Promise<Kept>
-  tooLarge(): GatewayError
+  stream(body: AsyncIterable<Bytes>, length: number | null, write: KeepOptions): Promise<Kept>
+  bytes(bytes: Bytes, write: KeepOptions): Promise<Kept>
+  /** The largest document that is taken. */
+  mostOf(write: KeepOptions): number
+  tooLarge(most: number): GatewayError
 }
 
 export function createKeeper(spool: SpoolStore, maxBytes: number): Keeper {
-  const tooLarge = () => fail('DOCUMENT_TOO_LARGE', [readableSize(maxBytes)], { limit: maxBytes })
+  const mostOf = (write: KeepOptions) => Math.min(maxBytes, write.maxBytes ?? maxBytes)
+  const tooLarge = (most: number) => fail('DOCUMENT_TOO_LARGE', [readableSize(most)], { limit: most })
 
-  async function stream(body: AsyncIterable<Bytes>, length: number | null, write: WriteOptions): Promise<Kept> {
-    if (length !== null && length > maxBytes) throw tooLarge()
+  async function stream(body: AsyncIterable<Bytes>, length: number | null, write: KeepOptions): Promise<Kept> {
+    const most = mostOf(write)
+    if (length !== null && length > most) throw tooLarge(most)
     const chunks: Bytes[] = []
     let size = 0
     // Not `for await`: leaving that early destroys a request's socket, and the client would never read why.
     const source = body[Symbol.asyncIterator]()
     for (let next = await source.next(); !next.done; next = await source.next()) {
       size += next.value.length
-      if (size > maxBytes) throw tooLarge()
+      if (size > most) throw tooLarge(most)
       chunks.push(next.value)
       if (size > MEMORY_BYTES) return overflow(chunks, source, write)
     }
     return inMemory(chunks.length === 1 ? compact(chunks[0]!) : Buffer.concat(chunks, size))
   }
 
-  async function overflow(begun: Bytes[], rest: AsyncIterator<Bytes>, write: WriteOptions): Promise<Kept> {
+  async function overflow(begun: Bytes[], rest: AsyncIterator<Bytes>, write: KeepOptions): Promise<Kept> {
+    const most = mostOf(write)
     const writer = await spool.create()
     const sum = createHash('sha256')
     const head = Buffer.concat(begun).subarray(0, HEAD_BYTES)
@@ -50,7 +60,7 @@ export function createKeeper(spool: SpoolStore, maxBytes: number): Keeper {
     try {
       const add = async (chunk: Bytes) => {
         size += chunk.length
-        if (size > maxBytes) throw tooLarge()
+        if (size > most) throw tooLarge(most)
         sum.update(chunk)
         await writer.write(chunk)
       }
@@ -65,12 +75,12 @@ export function createKeeper(spool: SpoolStore, maxBytes: number): Keeper {
     }
   }
 
-  async function bytes(all: Bytes, write: WriteOptions): Promise<Kept> {
-    if (all.length > maxBytes) throw tooLarge()
+  async function bytes(all: Bytes, write: KeepOptions): Promise<Kept> {
+    if (all.length > mostOf(write)) throw tooLarge(mostOf(write))
     return all.length <= MEMORY_BYTES ? inMemory(all) : overflow([all], NOTHING, write)
   }
 
-  return { stream, bytes, tooLarge }
+  return { stream, bytes, mostOf, tooLarge }
 }
 
 /** A document of a type, from bytes that were kept. */

@@ -1,4 +1,5 @@
 import { type Condition, isReason } from './conditions.ts'
+import type { Counter } from './count.ts'
 import type { AnyDriver, Bytes, Capabilities, MadeDocument, Report, Verdict, Wrapping } from './driver.ts'
 
 /** What each function of a driver answers. */
@@ -6,6 +7,7 @@ export interface AnswerOf {
   probe: Report | null
   capabilities: Capabilities
   wrap: Wrapping
+  count: Counter | null
   encode: Bytes
   confirm: Verdict
   testPage: MadeDocument
@@ -26,6 +28,8 @@ export function answerProblem(driver: Pick<AnyDriver, 'encode'>, asked: Asked, a
       return capabilitiesProblem(answer, driver.encode !== undefined)
     case 'wrap':
       return wrapProblem(answer)
+    case 'count':
+      return answer === null || isReader(answer) ? null : 'gave neither a counter nor null'
     case 'encode':
       return answer instanceof Uint8Array ? null : 'gave no bytes'
     case 'confirm':
@@ -37,6 +41,9 @@ export function answerProblem(driver: Pick<AnyDriver, 'encode'>, asked: Asked, a
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Takes a document in pieces. */
+const isReader = (value: unknown): boolean =>
+  isObject(value) && typeof value.push === 'function' && typeof value.end === 'function'
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isPositive = (value: unknown): boolean => typeof value === 'number' && value > 0 && Number.isFinite(value)
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0

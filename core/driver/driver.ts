@@ -1,4 +1,5 @@
 import type { Condition } from './conditions.ts'
+import type { Counter } from './count.ts'
 import type { DetectionRule, When } from './detect.ts'
 import type { Facts } from './facts.ts'
 import type { Frame, Message } from './frame.ts'
@@ -184,6 +185,8 @@ export interface Driver<T extends Traits = Traits> {
   readonly mediaRequired?: boolean
   capabilities(printer: Printer<T>): Later<Capabilities>
   wrap?(job: Job, printer: Printer<T>): Later<Wrapping>
+  /** Counts the pages or labels of a document that is to pass through; null: those of such a document cannot be counted. */
+  count?(document: { readonly type: string }, printer: Printer<T>): Counter | null
   /** One page of dots in the printer's language. Needs `modes`. */
   encode?(page: Page, job: Job, printer: Printer<T>): Later<Bytes>
   /** Judges all that came since the first byte; called at every arrival, in mid-send and in recovery. */

@@ -55,4 +55,5 @@ export {
   ippTexts,
 } from './ipp.ts'
 export { dots, type Media, mediaNamed, type PrintableArea, pwgName, readPwgSize } from './media.ts'
+export type { Counter } from './count.ts'
 export type { OptionSupport, Options } from './options.ts'

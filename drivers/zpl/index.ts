@@ -7,6 +7,7 @@ import {
   type Printer,
   viewBitmap,
 } from '../../core/driver/index.ts'
+import { countLabels } from './count.ts'
 import { graphicField } from './graphic.ts'
 import { dotsPerMmOf, labelsFor, MODELS, TRAITS, type ZplTraits } from './models.ts'
 import { labelStart } from './pen.ts'
@@ -51,6 +52,7 @@ export default defineDriver<ZplTraits>({
   messages: MESSAGES,
   probes: [{ via: 'link', run: askStatus }],
   capabilities,
+  count: countLabels,
   encode,
   confirm,
   testPage,

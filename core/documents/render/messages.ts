@@ -26,12 +26,14 @@ export type Task =
   | { readonly do: 'page'; readonly session: number; readonly index: number; readonly document: DrawnDocument | null }
   | { readonly do: 'close'; readonly session: number }
   | { readonly do: 'change'; readonly bytes: Bytes; readonly change: PaperChange }
+  | { readonly do: 'count'; readonly bytes: Bytes; readonly pageRange: string | undefined }
   | { readonly do: 'picture'; readonly bytes: Bytes; readonly type: string; readonly paper: PaperChange['paper'] }
 
 /** `absent`: the worker does not hold this session's document. */
 export type Result =
   | { readonly page: Page }
   | { readonly bytes: Bytes }
+  | { readonly count: number }
   | { readonly absent: true }
   | { readonly done: true }
 

@@ -22,6 +22,8 @@ export interface Renderer {
     document: Document,
     change: Omit<PaperChange, 'paper'> & { readonly media?: Media | null },
   ): Promise<Document>
+  /** How many pages of a PDF are printed. Throws as `render` does. */
+  countPages(document: Document, pageRange: string | undefined): Promise<number>
   /** A PDF of one page with the picture on it; without a medium, on A4. */
   pictureToPdf(document: Document, media: Media | null): Promise<Document>
   close(): Promise<void>
@@ -97,6 +99,16 @@ export function createRenderer({ maxSourceBytes = 128 * MIB, ...options }: Rende
     render,
     preparePdf: (document, { media = null, ...change }) =>
       remake(document, (bytes) => ({ do: 'change', bytes, change: { ...change, paper: paperOf(media) } })),
+    async countPages(document, pageRange) {
+      const make = async (): Promise<Task> => ({
+        do: 'count',
+        bytes: await readWhole(document, maxSourceBytes),
+        pageRange,
+      })
+      const { result } = await perform(null, make)
+      if (!('count' in result)) throw new TypeError('The drawing thread gave another answer.')
+      return result.count
+    },
     pictureToPdf: (document, media) =>
       remake(document, (bytes) => ({ do: 'picture', bytes, type: document.type, paper: paperOf(media) })),
     close: () => pool.close(),

@@ -35,6 +35,7 @@ function serve(limits: Limits): void {
       return { done: true }
     }
     if (task.do === 'change') return { bytes: await (await import('./paper.ts')).changePdf(task.bytes, task.change) }
+    if (task.do === 'count') return { count: await countPages(task.bytes, task.pageRange) }
     if (task.do === 'picture') {
       const { setPicture } = await import('./paper.ts')
       return { bytes: await setPicture(task.bytes, task.type, task.paper, limits.maxPixels) }
@@ -70,9 +71,13 @@ function serve(limits: Limits): void {
     sessions.clear()
   }
 
-  async function openPdf({ bytes, want }: DrawnDocument): Promise<Session> {
+  async function loadPdf(bytes: Uint8Array) {
     engine ??= import('./pdfium.ts').then(({ createPdfEngine }) => createPdfEngine())
-    const pdf = (await engine).open(bytes)
+    return (await engine).open(bytes)
+  }
+
+  async function openPdf({ bytes, want }: DrawnDocument): Promise<Session> {
+    const pdf = await loadPdf(bytes)
     try {
       const selected = selectPages(want.pageRange, pdf.pageCount)
       if (selected.length > limits.maxPages)
@@ -89,6 +94,15 @@ function serve(limits: Limits): void {
     } catch (error) {
       pdf.close()
       throw error
+    }
+  }
+
+  async function countPages(bytes: Uint8Array, pageRange: string | undefined): Promise<number> {
+    const pdf = await loadPdf(bytes)
+    try {
+      return selectPages(pageRange, pdf.pageCount).length
+    } finally {
+      pdf.close()
     }
   }
 
