@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import {
+  fail,
   type Job,
   type JobState,
   type PrintOutcome,
@@ -27,6 +28,7 @@ const PrintOptions = (maxCopies: number) =>
     fitToPage: Type.Optional(Type.Boolean()),
     orientation: Type.Optional(Type.Enum(['portrait', 'landscape', 'reverse-landscape', 'reverse-portrait'])),
     quality: Type.Optional(Type.Enum(['draft', 'normal', 'high'])),
+    confirmPages: Type.Optional(Type.Integer({ minimum: 1 })),
   })
 
 const PrintBody = (maxCopies: number) =>
@@ -44,10 +46,15 @@ const PrintBody = (maxCopies: number) =>
 type Options = PrintRequest['options']
 type PrintBody = Static<ReturnType<typeof PrintBody>>
 
-const TestBody = Type.Object({ media: OptionalText(255) })
+// Of one shape, null or not: a union would tell its own failure besides the field that is wrong.
+const TestBody = Type.Unsafe<{ media?: string | null } | null>({
+  type: ['object', 'null'],
+  properties: { media: OptionalText(255) },
+})
 const TestQuery = Type.Object({ media: Type.Optional(Type.String({ maxLength: 255 })) })
 
-const OPTION_NAMES = Object.keys(PrintOptions(1).properties) as readonly (keyof Options)[]
+const { confirmPages: _, ...DEVICE_OPTIONS } = PrintOptions(1).properties
+const OPTION_NAMES = Object.keys(DEVICE_OPTIONS) as readonly (keyof Options)[]
 
 /** The format `page-range` of the schemas. */
 export function isPageRange(text: string): boolean {
@@ -63,6 +70,10 @@ export async function printRoutes(api: Api, { gateway, config }: RouteOptions): 
     '/print/:target',
     {
       config: { scopes: ['print'], does: 'print', takesRaw: true },
+      // Before the body is read, whatever its size.
+      onRequest: async () => {
+        if (!(await gateway.hasRoom())) throw fail('DISK_FULL', [])
+      },
       schema: {
         params: Target,
         body: { content: { 'application/json': { schema: PrintBody(config.limits.copies) } } },
@@ -96,6 +107,7 @@ export async function printRoutes(api: Api, { gateway, config }: RouteOptions): 
         source: body.source ?? null,
         wait: body.wait ?? true,
         options: knownOptions(body.options ?? {}),
+        ...(body.options?.confirmPages !== undefined && { confirmPages: body.options.confirmPages }),
         idempotencyKey: bodyKey ?? headerKey,
         caller: request.caller,
       })
@@ -110,11 +122,11 @@ export async function printRoutes(api: Api, { gateway, config }: RouteOptions): 
       schema: {
         params: Target,
         querystring: TestQuery,
-        body: { content: { 'application/json': { schema: Type.Union([TestBody, Type.Null()]) } } },
+        body: { content: { 'application/json': { schema: TestBody } } },
       },
     },
     async (request, reply) => {
-      const body = request.body as Static<typeof TestBody> | null | undefined
+      const body = request.body as Static<typeof TestBody> | undefined
       const media = body?.media ?? request.query.media ?? null
       const outcome = await gateway.testPrint({ target: request.params.target, media, caller: request.caller })
       const told = answer(reply, outcome)
