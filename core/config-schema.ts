@@ -100,6 +100,12 @@ export const ConfigFileSchema = Type.Object(
         tls: Tls,
         jsonLimit: Size('64MiB'),
         domain: Type.String({ default: '' }),
+        headerLimit: Size('16KiB'),
+        connections: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 2000 }),
+        timeouts: Type.Object(
+          { headers: Duration('20s'), request: Duration('5m'), keepAlive: Duration('72s') },
+          section,
+        ),
       },
       section,
     ),
@@ -108,9 +114,9 @@ export const ConfigFileSchema = Type.Object(
     cups: Type.Object(
       {
         url: Type.String({
-          pattern: '^(ipps?|https?)://[^\\s]+$',
+          pattern: '^(ipps?|https?|unix)://[^\\s]+$',
           default: 'ipp://localhost:631',
-          description: 'a URL that begins with ipp://, ipps://, http:// or https://',
+          description: 'a URL that begins with ipp://, ipps://, http://, https:// or unix:///',
         }),
       },
       section,
@@ -150,8 +156,11 @@ export const ConfigFileSchema = Type.Object(
     limits: Type.Object(
       {
         rate: Type.Integer({ minimum: 0, maximum: 1_000_000, default: 0 }),
+        concurrent: Type.Integer({ minimum: 0, maximum: 1_000_000, default: 256 }),
+        wrongKeys: Type.Integer({ minimum: 0, maximum: 1_000_000, default: 20 }),
         queue: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1000 }),
         copies: Type.Integer({ minimum: 1, maximum: 999, default: 999 }),
+        pages: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
         diskFree: Size('256MiB'),
       },
       section,

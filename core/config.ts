@@ -46,6 +46,18 @@ export interface Config {
     readonly tls: { readonly cert: string; readonly key: string } | null
     readonly jsonLimitBytes: number
     readonly domain: string
+    /** Of the request line and all header fields together. */
+    readonly headerLimitBytes: number
+    /** Open at once; a further one is closed as it comes. */
+    readonly connections: number
+    readonly timeouts: {
+      /** Until the header fields of a request are whole; until TLS is agreed on. */
+      readonly headersMs: number
+      /** Until a request is whole, its body included. */
+      readonly requestMs: number
+      /** Of a connection without a request. */
+      readonly keepAliveMs: number
+    }
   }
   readonly data: string
   readonly spooler: SpoolerKind | 'auto'
@@ -76,8 +88,14 @@ export interface Config {
   readonly limits: {
     /** Requests a minute per key; 0: none. */
     readonly rate: number
+    /** Requests under way at once per key; 0: no limit. */
+    readonly concurrent: number
+    /** Wrong keys a minute per address, before it has to wait; 0: no limit. */
+    readonly wrongKeys: number
     readonly queue: number
     readonly copies: number
+    /** Pages or labels of a job that needs no confirmation; 0: no limit. */
+    readonly pages: number
     readonly diskFreeBytes: number
   }
   readonly jobs: {
@@ -135,11 +153,20 @@ export function loadConfig({ file, env, flags, folder }: ConfigSources): Config 
   rebasePaths(raw, dirname(path))
   const origins = new Map<string, string>()
   const problems = overlay(raw, origins, env, flags, folder)
+  takeCupsServer(raw, origins, env.CUPS_SERVER)
 
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, allowUnionTypes: true })
   if (!ajv.validate(ConfigFileSchema, raw)) problems.unshift(...problemLines(ajv.errors ?? [], origins))
   if (problems.length > 0) throw fail('CONFIG_INVALID', [problems.join('\n')])
   return freeze(inBaseUnits(raw as ConfigFile, resolve(folder), env[`${PREFIX}API_KEY`] || null))
+}
+
+/** CUPS' own variable, where nothing else says where cupsd is: `host[:port][/version=…]`, or the path of a socket. */
+function takeCupsServer(raw: Record<string, unknown>, origins: Map<string, string>, server: string | undefined): void {
+  const cups = (raw.cups ??= {})
+  if (!server || !isObject(cups) || cups.url !== undefined) return
+  cups.url = server.startsWith('/') ? `unix://${server}` : `ipp://${server.replace(/\/version=.*$/, '')}`
+  origins.set('cups.url', 'CUPS_SERVER')
 }
 
 function readFile(path: string, named: string | null): Record<string, unknown> {
@@ -192,6 +219,13 @@ function inBaseUnits(file: ConfigFile, folder: string, apiKey: string | null): C
       tls: server.tls,
       jsonLimitBytes: bytes(server.jsonLimit),
       domain: server.domain,
+      headerLimitBytes: bytes(server.headerLimit),
+      connections: server.connections,
+      timeouts: {
+        headersMs: ms(server.timeouts.headers),
+        requestMs: ms(server.timeouts.request),
+        keepAliveMs: ms(server.timeouts.keepAlive),
+      },
     },
     data: resolve(folder, file.data),
     spooler: file.spooler,

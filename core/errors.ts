@@ -20,6 +20,8 @@ const SENTENCES = {
   DOCUMENT_UNPRINTABLE: (type: string, printer: string, takes: string) =>
     `Printer ${printer} cannot print ${type} and its driver cannot convert it; it takes ${takes}.`,
   RATE_EXCEEDED: (limit: string) => `More than ${limit} requests a minute with this key.`,
+  REQUESTS_CONCURRENT: (limit: string) => `More than ${limit} requests at once with this key.`,
+  KEYS_GUESSED: () => 'Too many wrong keys came from this address; it is answered again in a while.',
   QUEUE_FULL: (path: string, limit: string) =>
     `The queue of printer ${path} holds ${limit} jobs and takes no more now.`,
   DISK_FULL: () => 'The disk is nearly full; no document is taken until there is room.',

@@ -9,6 +9,10 @@ export interface Caller {
   readonly keyId: string | null
   readonly targets: readonly string[] | null
   readonly seesAllJobs: boolean
+  /** Documents that are larger are refused; absent: as configured. */
+  readonly maxBytes?: number
+  /** More copies are refused; absent: as configured. */
+  readonly maxCopies?: number
 }
 
 export interface PrintRequest {
@@ -18,6 +22,8 @@ export interface PrintRequest {
   readonly source: string | null
   readonly wait: boolean
   readonly options: Options
+  /** How many pages or labels the client says it knows to be printed; absent: it has not said. */
+  readonly confirmPages?: number
   readonly idempotencyKey: string | null
   readonly caller: Caller
 }
@@ -109,6 +115,8 @@ export interface Gateway {
   /** Runs all enabled sources; a scan that runs already is joined. */
   discover(): Promise<void>
   status(): Promise<DeviceStatus>
+  /** Whether the disk has more room than `limits.diskFree`; the disk is asked at most once a second. */
+  hasRoom(): Promise<boolean>
   /** Takes no more jobs, lets running transfers end within the limit, and closes everything. */
   close(): Promise<void>
 }

@@ -3,8 +3,10 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import { type Config, fail, type Gateway } from '../core/index.ts'
 import { authPlugin } from './auth.ts'
 import { bodiesPlugin } from './bodies.ts'
+import { answerClientError, connectionOptions, limitConnections } from './connections.ts'
 import { envelope, envelopePlugin, moduleOf, PREFIX, said } from './envelope.ts'
 import { answerError, plainRefusal } from './errors.ts'
+import { HEADERS, headersPlugin } from './headers.ts'
 import type { KeyRing } from './keys.ts'
 import type { Api, RouteOptions } from './routes/api.ts'
 import { deviceRoutes } from './routes/device.ts'
@@ -13,25 +15,30 @@ import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { isPageRange, printRoutes } from './routes/print.ts'
 import { printerRoutes } from './routes/printers.ts'
+import { type Identity, TLS_OPTIONS } from './tls.ts'
 
 export interface AppOptions {
   readonly gateway: Gateway
   readonly keys: KeyRing
   readonly config: Config
   readonly log: FastifyBaseLogger
-  /** Certificate and key, as the files hold them. */
-  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | null
+  readonly tls?: Identity | null
 }
 
 /** The whole server; it listens to nothing. */
 export function buildApp({ gateway, keys, config, log, tls }: AppOptions): FastifyInstance {
+  const connections = connectionOptions(config.server)
+  const { requestTimeout, keepAliveTimeout, headersTimeout } = connections
   const app = Fastify({
-    ...(tls && { https: { cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' as const } }),
+    ...(tls
+      ? { https: { ...connections, ...tls, ...TLS_OPTIONS, handshakeTimeout: headersTimeout } }
+      : { http: connections }),
+    requestTimeout,
+    keepAliveTimeout,
     loggerInstance: log,
     // One line a request halves the rate; what fails is logged in errors.ts.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     bodyLimit: config.server.jsonLimitBytes,
-    requestTimeout: 300_000,
     // A printer's path may be a long URI.
     routerOptions: { maxParamLength: 2048 },
     ajv: {
@@ -47,33 +54,30 @@ export function buildApp({ gateway, keys, config, log, tls }: AppOptions): Fasti
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
       const { status, said: refusal } = plainRefusal(error)
-      void (reply as FastifyReply).code(status).send(envelope(request.raw.url ?? '', status, refusal))
+      void (reply as FastifyReply)
+        .headers(HEADERS)
+        .code(status)
+        .send(envelope(request.raw.url ?? '', status, refusal))
     },
-    clientErrorHandler(error, socket) {
-      if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-      const { status, said: refusal } = plainRefusal(error)
-      const body = JSON.stringify(envelope('', status, refusal))
-      socket.end(
-        `HTTP/1.1 ${status} ${refusal.message}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-          `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-      )
-    },
+    clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as Api
 
+  limitConnections(app as unknown as FastifyInstance, config.server.connections, log)
   const closing = { now: false }
   app.addHook('preClose', async () => {
     closing.now = true
   })
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ message: 'There is nothing here.' }))
-  app.register(healthRoutes, { closing })
+  app.register(headersPlugin)
+  app.register(healthRoutes, { gateway, closing })
   app.register(
     async (api) => {
       const options: RouteOptions = { gateway, keys, config }
       const allowed = collectRoutes(api)
       await api.register(envelopePlugin)
       api.addHook('onRequest', (_request, _reply, done) => done(closing.now ? fail('SHUTTING_DOWN', []) : undefined))
-      await api.register(authPlugin, { keys, open: config.auth.open, ratePerMinute: config.limits.rate })
+      await api.register(authPlugin, { keys, open: config.auth.open, limits: config.limits })
       api.addHook('onRequest', (request, reply, done) => {
         if (request.is404) refuseUnknown(request, reply, allowed)
         else done()

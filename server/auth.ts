@@ -1,8 +1,9 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fastifyPlugin } from 'fastify-plugin'
-import { type Caller, fail } from '../core/index.ts'
+import { type Caller, type Config, fail, type GatewayError } from '../core/index.ts'
 import { PREFIX } from './envelope.ts'
 import type { KeyRing, KeyView, Scope } from './keys.ts'
+import { createGuessLimit, createRateLimit, createUnderWay, tighter, type UnderWay } from './limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,6 +18,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller
+    /** Called when the request is answered, where somebody counts those under way. */
+    answered: (() => void) | null
   }
 }
 
@@ -24,20 +27,22 @@ export interface AuthOptions {
   readonly keys: KeyRing
   /** Routes that need no key: `GET /status`, or `/status` for every method; patterns as the routes are declared. */
   readonly open: readonly string[]
-  /** Requests a minute and key; 0: no limit. */
-  readonly ratePerMinute: number
+  readonly limits: Pick<Config['limits'], 'rate' | 'concurrent' | 'wrongKeys'>
 }
 
 const NOBODY: Caller = { keyId: null, targets: null, seesAllJobs: true }
 
 /** Nothing under `/api/v1` is reached without a key that may use the route. */
 export const authPlugin = fastifyPlugin(
-  async (app: FastifyInstance, { keys, open, ratePerMinute }: AuthOptions) => {
+  async (app: FastifyInstance, { keys, open, limits }: AuthOptions) => {
     const routes = new Set<string>()
     const opened = new Set(open.map((route) => route.replace(PREFIX, '')))
-    const spend = rateLimit(ratePerMinute)
+    const spend = createRateLimit()
+    const guess = createGuessLimit(limits.wrongKeys)
+    const underWay = createUnderWay()
 
     app.decorateRequest('caller')
+    app.decorateRequest('answered', null)
     app.addHook('onRoute', ({ method, url, config }) => {
       if (!config?.scopes) throw new Error(`Route ${method} ${url} names no scope.`)
       const path = url.replace(PREFIX, '')
@@ -52,10 +57,13 @@ export const authPlugin = fastifyPlugin(
     app.addHook('onRequest', (request, reply, done) => {
       try {
         const key = keyOf(request, keys)
-        const waitS = key ? spend(key.id) : 0
-        if (waitS > 0) {
-          reply.header('retry-after', String(waitS))
-          throw fail('RATE_EXCEEDED', [String(ratePerMinute)])
+        const guessedS = request.headers['x-api-key'] ? guess(request.ip ?? '', key?.id ?? null) : 0
+        if (guessedS > 0) throw later(reply, guessedS, fail('KEYS_GUESSED', []))
+        if (key) {
+          const rate = tighter(limits.rate, key.limits?.rate)
+          const spentS = spend(key.id, rate)
+          if (spentS > 0) throw later(reply, spentS, fail('RATE_EXCEEDED', [String(rate)]))
+          enter(key, tighter(limits.concurrent, key.limits?.concurrent), underWay, request, reply)
         }
         request.caller = callerOf(request, key, opened)
         done()
@@ -63,9 +71,43 @@ export const authPlugin = fastifyPlugin(
         done(error as Error)
       }
     })
+    app.addHook('onSend', (request, _reply, payload, done) => {
+      request.answered?.()
+      done(null, payload)
+    })
   },
   { fastify: '5.x', name: 'auth' },
 )
+
+/** The refusal, with the time after which to come again. */
+function later(reply: FastifyReply, waitS: number, refusal: GatewayError): GatewayError {
+  reply.header('retry-after', String(waitS))
+  return refusal
+}
+
+/** Counts a request until it is answered and its connection has done with it: who hangs up has not taken its work back. */
+function enter({ id }: KeyView, most: number, underWay: UnderWay, request: FastifyRequest, reply: FastifyReply): void {
+  if (most === 0) return
+  if (!underWay.enter(id, most)) throw fail('REQUESTS_CONCURRENT', [String(most)])
+  let answered = false
+  let closed = false
+  let left = false
+  const leave = () => {
+    if (left || !closed || !answered) return
+    left = true
+    underWay.leave(id)
+  }
+  request.answered = () => {
+    answered = true
+    leave()
+  }
+  reply.raw.once('close', () => {
+    closed = true
+    // What a route writes by itself is not seen to be sent.
+    answered ||= reply.sent
+    leave()
+  })
+}
 
 function keyOf(request: FastifyRequest, keys: KeyRing): KeyView | null {
   const secret = request.headers['x-api-key']
@@ -79,23 +121,13 @@ function callerOf(request: FastifyRequest, key: KeyView | null, opened: Readonly
     key?.scopes.includes('admin') || scopes.some((scope) => key?.scopes.includes(scope))
   // A path without a route asks for no scope: whoever has a key may learn that there is nothing.
   if (key && (request.is404 || has(config.scopes)))
-    return { keyId: key.id, targets: key.targets, seesAllJobs: has(config.allJobs) ?? false }
+    return {
+      keyId: key.id,
+      targets: key.targets,
+      seesAllJobs: has(config.allJobs) ?? false,
+      ...(key.limits?.maxBytes !== undefined && { maxBytes: key.limits.maxBytes }),
+      ...(key.limits?.copies !== undefined && { maxCopies: key.limits.copies }),
+    }
   if (opened.has(path) || opened.has(`${request.method} ${path}`)) return NOBODY
   throw key ? fail('KEY_FORBIDS', [config.does ?? 'do this']) : fail('KEY_INVALID', [])
-}
-
-/** Gives 0 when the key has requests left in its running minute, else the seconds until it has. */
-function rateLimit(perMinute: number): (keyId: string) => number {
-  if (perMinute === 0) return () => 0
-  const spent = new Map<string, { count: number; untilMs: number }>()
-  return (keyId) => {
-    const now = performance.now()
-    const minute = spent.get(keyId)
-    if (!minute || minute.untilMs <= now) {
-      spent.set(keyId, { count: 1, untilMs: now + 60_000 })
-      return 0
-    }
-    minute.count += 1
-    return minute.count <= perMinute ? 0 : Math.max(1, Math.ceil((minute.untilMs - now) / 1000))
-  }
 }

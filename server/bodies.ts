@@ -1,15 +1,14 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fastifyPlugin } from 'fastify-plugin'
 import { fail, type Submission } from '../core/index.ts'
+import { LINGER_MS } from './connections.ts'
 
 export const RAW = 'application/octet-stream'
 // Compared whole: which parser a request meets is decided here, and no parameter or odd spelling has a say in it.
 const JSON_TYPES = ['application/json', 'application/json; charset=utf-8', 'application/json;charset=utf-8']
 /** A raw body up to this is read at once; a stream costs more than it is worth. */
 const SMALL_BYTES = 64 * 1024
-/** How long the rest of a body that nobody wants is read, so that its sender can read the answer. */
-const LINGER_MS = 5_000
 
 type RawSubmission = Extract<Submission, { kind: 'raw' }>
 
@@ -44,8 +43,23 @@ export const bodiesPlugin = fastifyPlugin(
       const shown = encoding ? `${type}, encoded as ${encoding},` : type
       done(fail('DOCUMENT_TYPE_UNSUPPORTED', [shown.slice(0, 100), raw ? `${RAW}, ${JSON_TYPES[0]}` : JSON_TYPES[0]!]))
     })
+    // A client that asks first sends nothing before its request has passed everything that may refuse it.
+    const asking = new WeakSet<IncomingMessage>()
+    app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      asking.add(request)
+      app.server.emit('request', request, response)
+    })
+    app.addHook('preParsing', (request, reply, payload, done) => {
+      if (asking.delete(request.raw)) reply.raw.writeContinue()
+      done(null, payload)
+    })
+    app.addHook('onSend', (request, reply, payload, done) => {
+      // Whether its body follows nobody can know.
+      if (asking.has(request.raw)) reply.header('connection', 'close')
+      done(null, payload)
+    })
     app.addHook('onResponse', (request, _reply, done) => {
-      if (request.raw.complete === false) linger(request.raw)
+      if (request.raw.complete === false && !asking.has(request.raw)) linger(request.raw)
       done()
     })
   },

@@ -34,6 +34,8 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   DOCUMENT_UNAVAILABLE: { status: 422, message: 'Document not available' },
   DOCUMENT_UNPRINTABLE: { status: 422, message: 'Document not available' },
   RATE_EXCEEDED: { status: 429, message: 'Too many requests', retryAfterS: 60 },
+  REQUESTS_CONCURRENT: { status: 429, message: 'Too many requests', retryAfterS: 1 },
+  KEYS_GUESSED: { status: 429, message: 'Too many requests', retryAfterS: 60 },
   DRIVER_FAILED: { status: 500, message: 'Internal error' },
   DRIVER_INVALID: { status: 500, message: 'Internal error', hidden: true },
   CONFIG_INVALID: { status: 500, message: 'Internal error', hidden: true },

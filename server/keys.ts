@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ApiKeyRecord, type ApiKeyStore, fail } from '../core/index.ts'
+import { type ApiKeyRecord, type ApiKeyStore, fail, type KeyLimits } from '../core/index.ts'
 
 /** What a key may do; `admin` may do everything. */
 export const SCOPES = ['print', 'raw', 'read', 'manage', 'admin'] as const
@@ -15,6 +15,7 @@ export interface NewKey {
   readonly scopes: readonly Scope[]
   readonly targets: readonly string[] | null
   readonly expiresAt: string | null
+  readonly limits?: KeyLimits
 }
 
 /** The keys in memory; every change is in the store before it is answered. */

@@ -18,4 +18,6 @@ process.exitCode = await runCommand(process.argv.slice(2), {
       process.on('SIGTERM', stop)
       process.on('SIGINT', stop)
     }),
+  // A terminal that is closed means an end, as everywhere.
+  ...(!process.stdout.isTTY && { hungUp: (act: () => void) => void process.on('SIGHUP', act) }),
 })

@@ -1,14 +1,16 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { type Config, createEmbeddedStore, createGateway, fail, type Gateway } from '../core/index.ts'
+import { type Config, createEmbeddedStore, createGateway, type Gateway } from '../core/index.ts'
 import { drivers } from '../drivers/index.ts'
 import { buildApp } from './app.ts'
 import { readBuild } from './build.ts'
 import type { Demo } from './demo.ts'
 import { ensureFirstKey, keyFile, openKeys } from './keys.ts'
 import { createLog } from './log.ts'
+import { readIdentity, reloadTls } from './tls.ts'
 
 export interface ServeOptions {
   readonly config: Config
@@ -22,6 +24,8 @@ export interface ServeOptions {
 
 export interface Running {
   readonly url: string
+  /** Reads the TLS certificate again; absent without TLS. */
+  readonly reload?: () => void
   close(): Promise<void>
 }
 
@@ -32,7 +36,7 @@ const CLOSE_MS = 5_000
 export async function serve({ config, folder, demo: wanted, isTerminal, say }: ServeOptions): Promise<Running> {
   mkdirSync(config.data, { recursive: true, mode: 0o700 })
   const log = createLog('info')
-  const tls = readTls(config)
+  const tls = readIdentity(config)
   const demo = wanted ? await startDemo(config, say) : null
   const store = await createEmbeddedStore(config.data, { log })
   const gateway = await createGateway({
@@ -60,15 +64,15 @@ export async function serve({ config, folder, demo: wanted, isTerminal, say }: S
   if (first)
     say(isTerminal ? `Its first key, an administrator's: ${first.secret}` : `Its first key is in ${first.file}`)
   if (demo) sayDemo(demo, url, config, say)
-  return { url, close: () => close(app, gateway, demo) }
-}
-
-function readTls({ server: { tls } }: Config) {
-  if (tls === null) return null
-  try {
-    return { cert: readFileSync(tls.cert), key: readFileSync(tls.key) }
-  } catch (error) {
-    throw fail('CONFIG_INVALID', [`server.tls: ${(error as Error).message}`], {}, error)
+  if (config.server.tls === null) return { url, close: () => close(app, gateway, demo) }
+  const renewal = reloadTls(app.server as unknown as TlsServer, config.server.tls, log)
+  return {
+    url,
+    reload: renewal.now,
+    close() {
+      renewal.close()
+      return close(app, gateway, demo)
+    },
   }
 }
 

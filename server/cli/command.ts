@@ -8,6 +8,8 @@ export interface World {
   err(line: string): void
   /** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. */
   stopped(): Promise<void>
+  /** Calls back at every SIGHUP from then on; absent: there is none. */
+  hungUp?(act: () => void): void
 }
 
 export interface Flag {

@@ -27,6 +27,7 @@ export const serveCommand: Command = {
     try {
       const { folder, isTerminal } = world
       const running = await serve({ config, folder, demo: has.has('demo'), isTerminal, say: world.out })
+      if (running.reload) world.hungUp?.(running.reload)
       await stopped
       world.out('Closing: running jobs end first. Press again to stop at once.')
       await running.close()

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { readDuration } from '../../core/index.ts'
+import { type KeyLimits, readDuration } from '../../core/index.ts'
 import { said } from '../envelope.ts'
 import { invalid } from '../errors.ts'
 import { SCOPES } from '../keys.ts'
@@ -12,6 +12,14 @@ const NewKey = Type.Object({
     Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Type.String({ minLength: 1 }), minItems: 1 }),
   ),
   expires: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'] })),
+  limits: Type.Optional(
+    Type.Object({
+      rate: Type.Optional(Type.Integer({ minimum: 1 })),
+      concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
+      maxBytes: Type.Optional(Type.Integer({ minimum: 1 })),
+      copies: Type.Optional(Type.Integer({ minimum: 1 })),
+    }),
+  ),
 })
 
 export async function keyRoutes(api: Api, { keys }: RouteOptions): Promise<void> {
@@ -20,12 +28,13 @@ export async function keyRoutes(api: Api, { keys }: RouteOptions): Promise<void>
   api.get('/keys', { config }, async () => said('Successfully obtained keys.', keys.list()))
 
   api.post('/keys', { config, schema: { body: NewKey } }, async (request, reply) => {
-    const { name, scopes, targets, expires } = request.body
+    const { name, scopes, targets, expires, limits } = request.body
     const { key, secret } = await keys.create({
       name,
       scopes: [...new Set(scopes)],
       targets: targets ?? null,
       expiresAt: expires ? expiry(expires) : null,
+      ...(limits && { limits: knownLimits(limits) }),
     })
     reply.code(201)
     return said('Key created.', { ...key, key: secret })
@@ -40,6 +49,14 @@ export async function keyRoutes(api: Api, { keys }: RouteOptions): Promise<void>
     },
   )
 }
+
+/** Only what is kept: fields that nobody knows are ignored, not stored. */
+const knownLimits = ({ rate, concurrent, maxBytes, copies }: KeyLimits): KeyLimits => ({
+  ...(rate !== undefined && { rate }),
+  ...(concurrent !== undefined && { concurrent }),
+  ...(maxBytes !== undefined && { maxBytes }),
+  ...(copies !== undefined && { copies }),
+})
 
 /** ISO 8601 of `90d` from now, or of a date. */
 function expiry(text: string): string {

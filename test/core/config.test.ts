@@ -78,7 +78,7 @@ t.test('everything wrong is said at once: the key, what was found, what is allow
     /^printers\[2\]: "uri" is missing; /,
     /^preflight\.zpl: found "gat" \(did you mean "gate"\?\); allowed: "gate", "advise", "off"$/,
     /^jobs\.wait: found "15"; allowed: a duration such as "15s"/,
-    /^limits: found 5; allowed: an object with rate, queue/,
+    /^limits: found 5; allowed: an object with rate, concurrent, /,
     /^extensions\[0\]\.check: .* allowed: exactly one of http, tcp, systemd, pidFile$/,
   ]
   for (const line of expected)
