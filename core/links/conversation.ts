@@ -14,8 +14,8 @@ export interface Wire {
   end(): Promise<void>
   /** Whether `end` resolves only when the device itself has taken every byte. */
   readonly acknowledges: boolean
-  /** Gives up what has not left, and tells the device so where there is a way. */
-  cut(): void
+  /** Gives up what has not left. `inJob`: part of a job is with the device, which is told so where there is a way. */
+  cut(inJob: boolean): void
   /** Resolves when the device is free for its next client. Called more than once. */
   close(): Promise<void>
 }
@@ -57,6 +57,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
   let error: LinkError | null = null
   let closed = false
   let bytesSent = 0
+  let inJob = false
   /** What waits for the link to change: a send that waits for room, or `finish`. `moved`: bytes have left. */
   let wake: ((moved: boolean) => void) | null = null
 
@@ -67,11 +68,11 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
     question?.settle()
   }
   const onAbort = () => {
-    wire.cut()
+    wire.cut(inJob)
     broke(new LinkError('aborted', 'the job was canceled'))
   }
   const stalled = () => {
-    wire.cut()
+    wire.cut(inJob)
     broke(new LinkError('stalled', `the printer took no data for ${Math.round(stallMs / 1000)} s`))
   }
 
@@ -125,6 +126,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
       if (error) return Promise.reject(error)
       if (closed) return Promise.reject(new LinkError('closed', 'the printer closed the connection'))
       bytesSent += bytes.length
+      inJob = true
       return wire.write(bytes) ? undefined : drained()
     },
     ask(bytes, kind, count, budgetMs) {
@@ -181,6 +183,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
       })
     },
     destroy() {
+      if (inJob && !closed && wire.unsentBytes > 0) wire.cut(inJob)
       broke(new LinkError('closed', 'the connection was closed'))
       closed = true
       void close()
