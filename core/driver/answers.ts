@@ -1,12 +1,16 @@
 import { type Condition, isReason } from './conditions.ts'
 import type { Counter } from './count.ts'
 import type { AnyDriver, Bytes, Capabilities, MadeDocument, Report, Verdict, Wrapping } from './driver.ts'
+import type { Harm, Screen } from './screen.ts'
 
 /** What each function of a driver answers. */
 export interface AnswerOf {
   probe: Report | null
   capabilities: Capabilities
   wrap: Wrapping
+  screen: Screen
+  /** What `push` and `end` of a screen give. */
+  harm: readonly Harm[]
   count: Counter | null
   encode: Bytes
   confirm: Verdict
@@ -28,8 +32,12 @@ export function answerProblem(driver: Pick<AnyDriver, 'encode'>, asked: Asked, a
       return capabilitiesProblem(answer, driver.encode !== undefined)
     case 'wrap':
       return wrapProblem(answer)
+    case 'screen':
+      return isReader(answer) ? null : 'gave no screen'
     case 'count':
       return answer === null || isReader(answer) ? null : 'gave neither a counter nor null'
+    case 'harm':
+      return Array.isArray(answer) && answer.every(isHarm) ? null : 'gave no list of commands with their offsets'
     case 'encode':
       return answer instanceof Uint8Array ? null : 'gave no bytes'
     case 'confirm':
@@ -117,6 +125,9 @@ const isMode = (item: unknown): boolean =>
   item.dotsPerMm.length === 2 &&
   item.dotsPerMm.every(isPositive) &&
   PIXELS.includes(item.pixels)
+
+const isHarm = (item: unknown): boolean =>
+  isObject(item) && isText(item.command) && isText(item.does) && isCount(item.at)
 
 function wrapProblem(value: unknown): string | null {
   if (!isObject(value)) return 'gave no object'

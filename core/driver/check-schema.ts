@@ -136,6 +136,7 @@ export const DRIVER_SCHEMA = record(
     mediaRequired: { type: 'boolean', description: 'true or false' },
     capabilities: {},
     wrap: {},
+    screen: {},
     count: {},
     encode: {},
     confirm: {},

@@ -69,6 +69,7 @@ function functionProblems(driver: AnyDriver): string[] {
   ]
   const may: readonly [string, unknown][] = [
     ['wrap', driver.wrap],
+    ['screen', driver.screen],
     ['count', driver.count],
     ['encode', driver.encode],
     ['confirm', driver.confirm],

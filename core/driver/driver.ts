@@ -6,6 +6,7 @@ import type { Frame, Message } from './frame.ts'
 import type { IppAttributes } from './ipp.ts'
 import type { Media } from './media.ts'
 import type { OptionSupport, Options } from './options.ts'
+import type { Screen } from './screen.ts'
 
 export type Bytes = Uint8Array
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -185,6 +186,11 @@ export interface Driver<T extends Traits = Traits> {
   readonly mediaRequired?: boolean
   capabilities(printer: Printer<T>): Later<Capabilities>
   wrap?(job: Job, printer: Printer<T>): Later<Wrapping>
+  /**
+   * Finds commands that reconfigure or harm this printer in a document that is to pass through; `type` is the document's.
+   * Data are not searched, and nothing of the driver's own is found.
+   */
+  screen?(document: { readonly type: string }, printer: Printer<T>): Screen
   /** Counts the pages or labels of a document that is to pass through; null: those of such a document cannot be counted. */
   count?(document: { readonly type: string }, printer: Printer<T>): Counter | null
   /** One page of dots in the printer's language. Needs `modes`. */

@@ -19,6 +19,7 @@ export {
   sortConditions,
   textOf,
 } from './conditions.ts'
+export type { Counter } from './count.ts'
 export { type DetectionRule, STRENGTHS, type Strength, type When } from './detect.ts'
 export {
   type AnyDriver,
@@ -55,5 +56,17 @@ export {
   ippTexts,
 } from './ipp.ts'
 export { dots, type Media, mediaNamed, type PrintableArea, pwgName, readPwgSize } from './media.ts'
-export type { Counter } from './count.ts'
+export { createOfficeScreen, type OfficeDocument } from './office-screen.ts'
 export type { OptionSupport, Options } from './options.ts'
+export {
+  type Around,
+  beginsWith,
+  createScreen,
+  type Deed,
+  type Harm,
+  joinScreens,
+  type Language,
+  type ReadHead,
+  type Screen,
+  type Token,
+} from './screen.ts'
