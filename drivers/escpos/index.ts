@@ -3,6 +3,7 @@ import { barrierOf, confirm } from './confirm.ts'
 import { type EscposTraits, endOf, lineOf, MODELS, rollsOf, TRAITS } from './models.ts'
 import { probe } from './probe.ts'
 import { rasterOf } from './raster.ts'
+import { screen } from './screen.ts'
 import { MESSAGES } from './status.ts'
 import { testPage } from './test-page.ts'
 
@@ -88,6 +89,7 @@ export default defineDriver<EscposTraits>({
   probes: [{ via: 'link', run: probe }],
   capabilities,
   wrap,
+  screen,
   encode: (page, { media }, printer) => rasterOf(page, lineOf(media, printer).widthDots),
   confirm,
   testPage,

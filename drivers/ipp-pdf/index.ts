@@ -1,4 +1,5 @@
 import {
+  createOfficeScreen,
   defineDriver,
   type IppAttributes,
   jobAttributes,
@@ -84,5 +85,7 @@ export default defineDriver({
     }
   },
   wrap: (job, printer) => ({ attributes: jobAttributes(job, learntOf(printer)) }),
+  // Documents of a type that it lists pass through; PostScript among them when it is named so.
+  screen: ({ type }) => createOfficeScreen({ postscript: type === 'application/postscript' }),
   testPage: (job, lines, printer) => testPage(job, lines, printer),
 })

@@ -3,6 +3,7 @@ import { DETECTION } from './detect.ts'
 import { stocksOf } from './media.ts'
 import { MODEL_RULES, type PtouchTraits, TRAITS, traitsOf } from './models.ts'
 import { encodePage, startJob } from './raster.ts'
+import { screen } from './screen.ts'
 import { confirm, MESSAGES, PROBES } from './status.ts'
 import { testPage } from './test-page.ts'
 
@@ -21,6 +22,7 @@ export default defineDriver<PtouchTraits>({
   mediaRequired: true,
   capabilities,
   wrap: (job, printer) => (job.mode ? { before: startJob(traitsOf(printer)) } : {}),
+  screen,
   encode: (page, job, printer) => encodePage(page, job, traitsOf(printer)),
   confirm,
   testPage,

@@ -1,9 +1,12 @@
 import { defineDriver, type Facts, type Printer } from '../../core/driver/index.ts'
+import { screen } from './screen.ts'
 import { pdfPage, textPage } from './test-page.ts'
 
 export interface RawTraits {
   /** Whether it prints PDF; null: what its facts say, and PDF where they say nothing. */
   readonly pdf: boolean | null
+  /** Whether documents may be PostScript, which is a program; null: what its facts say, and no where they say nothing. */
+  readonly postscript: boolean | null
   readonly paper: 'a4' | 'letter'
   readonly [name: string]: string | boolean | null
 }
@@ -19,7 +22,7 @@ export default defineDriver<RawTraits>({
     { when: { scheme: 'tcp', port: '9100' }, strength: 'fallback' },
     { when: { scheme: ['tcp', 'usb', 'serial', 'lpd'] }, strength: 'fallback' },
   ],
-  traits: { pdf: null, paper: 'a4' },
+  traits: { pdf: null, postscript: null, paper: 'a4' },
   models: [],
   probes: [],
   capabilities: (printer) => ({
@@ -41,6 +44,7 @@ export default defineDriver<RawTraits>({
     jobsPerLink: 'one',
     pagesPerSend: 'all',
   }),
+  screen,
   testPage: (job, lines, printer) =>
     takesPdf(printer) ? pdfPage(job.title, lines, printer.traits.paper) : textPage(job.title, lines),
 })

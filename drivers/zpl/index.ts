@@ -11,6 +11,7 @@ import { countLabels } from './count.ts'
 import { graphicField } from './graphic.ts'
 import { dotsPerMmOf, labelsFor, MODELS, TRAITS, type ZplTraits } from './models.ts'
 import { labelStart } from './pen.ts'
+import { screen } from './screen.ts'
 import { askStatus, confirm, MESSAGES } from './status.ts'
 import { testPage } from './test-page.ts'
 
@@ -52,6 +53,7 @@ export default defineDriver<ZplTraits>({
   messages: MESSAGES,
   probes: [{ via: 'link', run: askStatus }],
   capabilities,
+  screen,
   count: countLabels,
   encode,
   confirm,
