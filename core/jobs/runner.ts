@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import { forgetState, type LivePrinter, noteReport, preflightOf, stops } from '../printers/live.ts'
 import {
   abortToStop,
+  isStopping,
   type Left,
   type SendHooks,
   type SendResult,
@@ -203,18 +204,16 @@ export function createRunner(parts: RunnerParts): Runner {
   })
 
   async function finish(job: ActiveJob, result: SendResult | Left): Promise<void> {
-    if (result.outcome === 'left') {
-      // Nobody takes up a job that is not kept.
-      if (!job.durable) await endFailed(job, withDoubt('Interrupted while printing', true), true)
-      return
-    }
+    const left = result.outcome === 'left' || (result.outcome === 'failed' && isStopping(job.abort.signal))
+    // The next start finds out what became of it; nobody takes up a job that is not kept.
+    if (left && job.durable) return
+    if (left) return endFailed(job, withDoubt('Interrupted while printing', true), true)
     if (result.outcome === 'completed') {
       await journal.finish(job, { state: 'completed', evidence: result.evidence })
       return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
     }
     const { mayHavePrinted } = result
-    const error = stopping && job.abort.signal.aborted ? 'Interrupted while printing' : result.error
-    await endFailed(job, job.canceled ? 'Canceled' : withDoubt(error, mayHavePrinted), mayHavePrinted)
+    await endFailed(job, job.canceled ? 'Canceled' : withDoubt(result.error, mayHavePrinted), mayHavePrinted)
   }
 
   async function endFailed(job: ActiveJob, error: string, mayHavePrinted: boolean): Promise<void> {
@@ -253,7 +252,11 @@ export function createRunner(parts: RunnerParts): Runner {
     async stop(withinMs) {
       stopping = true
       const jobs = [...journal.active.values()]
-      for (const job of jobs) if (job.record.stage === 'accepted') job.abort.abort()
+      for (const job of jobs) {
+        if (job.record.stage !== 'accepted') continue
+        if (job.running) job.abort.abort()
+        else await leave(job)
+      }
       const running = jobs.flatMap((job) => job.candidates.map(({ lane }) => lane.drained()))
       const ended = Promise.all(running)
       await within(ended, withinMs)

@@ -4,7 +4,7 @@ import { IppError, openIpp } from '../ipp/client.ts'
 import { cancelJob, followJob, getAttributes, type JobEnd, printDocument } from '../ipp/printing.ts'
 import { LinkError } from '../links/link.ts'
 import { type LivePrinter, printerOf } from '../printers/live.ts'
-import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
+import { isStopping, type Plan, type SendHooks, type SendResult, type Session } from './spooler.ts'
 
 export interface IppSessionOptions {
   /** Where it is asked and printed to, where that is not the printer's own URI. */
@@ -72,7 +72,7 @@ export function ippSession({ printer, driver, probeMs, stallMs, asks, ...at }: I
       if (!(error instanceof IppError)) throw error
       const gone = asLinkError(error)
       if (gone && !begun) throw gone
-      if (error.kind === 'canceled' && remote !== null)
+      if (error.kind === 'canceled' && remote !== null && !isStopping(signal))
         await cancelJob(client, remote, USER, AbortSignal.timeout(probeMs)).catch(() => false)
       return { outcome: 'failed', error: withoutStop(error.message), mayHavePrinted: error.bytesLeft }
     }

@@ -15,11 +15,16 @@ export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: tr
 export interface Rig {
   readonly gateway: Gateway
   readonly folder: string
+  close(): Promise<void>
   /** Prints bytes and waits, unless told otherwise. */
   print(target: string, bytes: Bytes | string, more?: Partial<PrintRequest>): ReturnType<Gateway['print']>
 }
 
-type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } & { printers?: Config['printers'] }
+type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } & {
+  printers?: Config['printers']
+  /** The folder of an earlier gateway, which has been closed. */
+  folder?: string
+}
 
 /** A gateway on a folder of its own, with short patience. Everything ends with the test. */
 export async function startRig(
@@ -27,7 +32,7 @@ export async function startRig(
   settings: Settings = {},
   drivers: readonly AnyDriver[] = shipped,
 ): Promise<Rig> {
-  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-test-'))
+  const folder = settings.folder ?? mkdtempSync(join(tmpdir(), 'print-gateway-test-'))
   const usual = loadConfig({ file: null, env: {}, flags: {}, folder })
   const config: Config = {
     ...usual,
@@ -46,13 +51,19 @@ export async function startRig(
     log,
     baseDir: folder,
   })
+  let closed: Promise<void> | null = null
+  const close = () => {
+    closed ??= gateway.close()
+    return closed
+  }
   t.teardown(async () => {
-    await gateway.close()
+    await close()
     rmSync(folder, { recursive: true, force: true })
   })
   return {
     gateway,
     folder,
+    close,
     print: (target, bytes, more = {}) =>
       gateway.print({
         target,
