@@ -18,16 +18,17 @@ type Seen = readonly [UsbDevice, UsbDescription, UsbIdentity]
 /** Printers on the USB bus, with their IEEE 1284 id and serial number; a printer that prints is not disturbed. */
 export function usbSource({ bus, settleMs = 300, againMs = 2000 }: UsbSourceOptions): DiscoverySource {
   async function look(who: UsbBus['identify'], signal: AbortSignal): Promise<readonly Found[]> {
-    const seen: Seen[] = []
+    const answered: Seen[] = []
     const aborted = new Promise<void>((resolve) => {
       if (signal.aborted) resolve()
       signal.addEventListener('abort', () => resolve(), { once: true })
     })
-    const asked = (await bus.printers()).map(async ([device, description]) => {
-      seen.push([device, description, await who(device)])
+    const asked = (await bus.printers()).map(async ([device, description], i) => {
+      answered[i] = [device, description, await who(device)]
     })
     // Who has not answered by then is left out: without its serial number it would be taken for another printer.
     await Promise.race([Promise.all(asked), aborted])
+    const seen = answered.filter(Boolean)
     const serials = seen.map(([, , identity]) => serialOf(identity))
     const shared = new Set(serials.filter((serial, i) => serial !== null && serials.indexOf(serial) !== i))
     return seen.map((entry, i) => foundOf(entry, shared.has(serials[i]!)))

@@ -76,6 +76,7 @@ export function createUsbBus(options: UsbBusOptions = {}): UsbBus {
     }
     try {
       const identity = await askUsb(device, description, answerMs)
+      if (identity.error) return known.get(device) ?? identity
       known.set(device, identity)
       return identity
     } finally {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cleanText } from '../driver/index.ts'
 import { bounded } from './bounded.ts'
-import type { LinkError } from './link.ts'
+import { LinkError } from './link.ts'
 import type { UsbDevice } from './usb-api.ts'
 import { askDeviceId } from './usb-class.ts'
 import type { UsbDescription } from './usb-device.ts'
@@ -18,7 +18,7 @@ export interface UsbIdentity {
   readonly error: LinkError | null
 }
 
-/** Asks an open device; what it does not answer within `answerMs` is null. Never rejects. */
+/** Asks an open device; what it does not answer within `answerMs` is null, and an error when that is all. Never rejects. */
 export async function askUsb(
   device: UsbDevice,
   description: UsbDescription | null,
@@ -28,13 +28,14 @@ export async function askUsb(
   device.timeout = answerMs
   const text = async (index: number) =>
     index === 0 ? null : textOf(await bounded<string>(answerMs, (done) => device.getStringDescriptor(index, done)))
-  return {
+  const said = {
     serialNumber: await text(iSerialNumber),
     manufacturer: await text(iManufacturer),
     productName: await text(iProduct),
     deviceId: description?.printer ? await askDeviceId(device, description.printer, answerMs) : null,
-    error: null,
   }
+  const silent = iSerialNumber + iManufacturer + iProduct > 0 && Object.values(said).every((text) => text === null)
+  return { ...said, error: silent ? new LinkError('timeout', 'it does not answer: plug it in again') : null }
 }
 
 const textOf = (text: string | null) => cleanText(text ?? '') || null
