@@ -20,6 +20,8 @@ export interface Change {
 
 /** One commit at a time; what comes meanwhile shares the next one. Changes are written in the order they came. */
 export interface Committer {
+  /** A commit never came back: the tables can only be left as they are. */
+  readonly stuck: boolean
   /** Resolves when the change is on stable storage. `deferredToo`: nothing deferred may be overtaken. */
   write(change: Change, deferredToo?: boolean): Promise<void>
   /** Written within moments, with others; kept in memory, up to a bound, while the disk takes nothing. */
@@ -32,7 +34,8 @@ export interface Committer {
 
 const PAUSE_MS = 250
 const PAUSE_AFTER_FAILURE_MS = 5_000
-const DEFERRED_AT_ONCE = 1_000
+/** More at once would hold up whoever else wants the processor. */
+const DEFERRED_AT_ONCE = 250
 const DEFERRED_MAX = 10_000
 /** A commit that does not come back by then never will: the library waits for ever after some failures. */
 const DEADLINE_MS = 60_000
@@ -40,7 +43,7 @@ const DEADLINE_MS = 60_000
 export function createCommitter({ root }: Environment, log: Log | null): Committer {
   let urgent: Change[] = []
   let deferred: Change[] = []
-  let deferredDue = false
+  let deferredDue: 'no' | 'some' | 'all' = 'no'
   let working: Promise<void> | null = null
   let timer: NodeJS.Timeout | null = null
   let failing = false
@@ -54,24 +57,23 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
   const wake = (afterMs: number) => {
     timer ??= setTimeout(() => {
       timer = null
-      deferredDue = true
+      if (deferredDue === 'no') deferredDue = 'some'
       void work()
     }, afterMs).unref()
   }
 
   async function drain(): Promise<void> {
-    while (urgent.length > 0 || (deferredDue && deferred.length > 0)) {
-      const late = deferredDue ? deferred : []
+    while (urgent.length > 0 || (deferredDue !== 'no' && deferred.length > 0)) {
+      const counts = { no: 0, some: DEFERRED_AT_ONCE, all: deferred.length }
+      const late = deferred.splice(0, counts[deferredDue])
       const now = urgent
-      if (deferredDue) deferred = []
-      deferredDue = false
       urgent = []
+      if (deferredDue === 'all' || deferred.length === 0) deferredDue = 'no'
       const { error, unmade } = await commit([...late, ...now])
       note(error)
-      const again = error ? late.filter((change) => !unmade.has(change)) : []
-      for (const change of late) if (!again.includes(change)) change.settled?.(unmade.get(change) ?? null)
+      for (const change of late) if (!error || unmade.has(change)) change.settled?.(unmade.get(change) ?? null)
       for (const change of now) change.settled?.(unmade.get(change) ?? error)
-      if (again.length > 0) keepForLater(again)
+      if (error) keepForLater(late.filter((change) => !unmade.has(change)))
     }
     // Here and not when the promise is through: a write that comes in between has to start the work again.
     working = null
@@ -121,7 +123,9 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
   }
 
   function keepForLater(late: readonly Change[]): void {
+    if (late.length === 0) return
     deferred = [...late, ...deferred]
+    deferredDue = 'no'
     forgetTooOld()
     wake(PAUSE_AFTER_FAILURE_MS)
   }
@@ -132,6 +136,9 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
   }
 
   return {
+    get stuck() {
+      return broken !== null
+    },
     write(change, deferredToo = false) {
       if (closed) return Promise.reject(fail('SHUTTING_DOWN', []))
       return new Promise((resolve, reject) => {
@@ -143,7 +150,7 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
             else resolve()
           },
         })
-        deferredDue ||= deferredToo
+        if (deferredToo) deferredDue = 'all'
         void work()
       })
     },
@@ -152,12 +159,12 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
       forgetTooOld()
       if (failing) return wake(PAUSE_AFTER_FAILURE_MS)
       if (deferred.length < DEFERRED_AT_ONCE) return wake(PAUSE_MS)
-      deferredDue = true
+      if (deferredDue === 'no') deferredDue = 'some'
       void work()
     },
     async flush() {
       await working
-      deferredDue = true
+      deferredDue = 'all'
       await work()
     },
     async close() {

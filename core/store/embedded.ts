@@ -41,7 +41,7 @@ export async function createEmbeddedStore(folder: string, { log }: EmbeddedStore
       ...parts,
       async close() {
         await committer.close()
-        await root.close()
+        if (!committer.stuck) await root.close()
         await lock.release()
       },
     }

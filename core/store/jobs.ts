@@ -108,9 +108,15 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
 
   return {
     async create(job, key, { stable }) {
+      const reserved = key !== null && idempotency.current(key) !== null
       const { existing } = key ? idempotency.take(key) : { existing: null }
       if (existing) return { existing }
-      await write(job, entryOf(job, key), stable, true)
+      try {
+        await write(job, entryOf(job, key), stable, true)
+      } catch (error) {
+        if (key && !reserved) await idempotency.release(key, job.jobId)
+        throw error
+      }
       return { existing: null }
     },
     async get(jobId) {
