@@ -36,7 +36,8 @@ export function limitConnections({ server }: FastifyInstance, most: number, log:
 
 /** Answers what is no request, or never became a whole one. */
 export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  // What went wrong below HTTP cannot be answered by it.
+  if (!/^(HPE_|ERR_HTTP_)/.test(error.code ?? '') || !socket.writable) return void socket.destroy()
   const { status, said } = plainRefusal(error)
   const body = JSON.stringify(envelope('', status, said))
   socket.end(
