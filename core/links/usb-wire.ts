@@ -2,6 +2,7 @@ import type { Bytes } from '../driver/index.ts'
 import { within } from './bounded.ts'
 import type { Wire } from './conversation.ts'
 import type { LinkError } from './link.ts'
+import { createOutbox } from './outbox.ts'
 import type { UsbEndpoint, UsbError, UsbTransfer } from './usb-api.ts'
 import { USB } from './usb-device.ts'
 
@@ -37,11 +38,7 @@ const CANCEL_MS = 1000
 /** Bulk transfers as a wire: one part on its way out, one read waiting, everything ended before the device is let go. */
 export function usbWire(parts: UsbWireParts): UsbWire {
   const { out, back } = parts
-  const waiting: Buffer[] = []
   const pending = new Set<UsbTransfer>()
-  const ends: (() => void)[] = []
-  let unsentBytes = 0
-  let sending = false
   let halted = false
   let resets = false
   let readErrors = 0
@@ -64,7 +61,7 @@ export function usbWire(parts: UsbWireParts): UsbWire {
   }
   const halt = () => {
     halted = true
-    waiting.length = 0
+    outbox.drop()
     for (const transfer of pending) {
       try {
         transfer.cancel()
@@ -74,25 +71,17 @@ export function usbWire(parts: UsbWireParts): UsbWire {
     }
   }
 
-  function sendNext(): void {
-    const part = waiting[0]
-    if (!part || sending || halted) return
-    sending = true
-    submit(out, part, (error, bytes) => {
-      sending = false
-      unsentBytes -= bytes
-      if (bytes < part.length) waiting[0] = part.subarray(bytes)
-      else waiting.shift()
-      if (halted) return
-      if (error) {
+  const outbox = createOutbox({
+    partBytes: PART_BYTES,
+    fullBytes: FULL_BYTES,
+    give: (part, taken) =>
+      submit(out, part, (error, bytes) => {
+        if (!error || halted) return taken(bytes)
         halt()
-        return parts.broke(parts.fault(error))
-      }
-      sendNext()
-      if (unsentBytes === 0) for (const end of ends.splice(0)) end()
-      parts.drained()
-    })
-  }
+        parts.broke(parts.fault(error))
+      }),
+    moved: parts.drained,
+  })
 
   function read(): void {
     if (halted || !back) return
@@ -125,25 +114,14 @@ export function usbWire(parts: UsbWireParts): UsbWire {
     // A device acknowledges each packet: what has left has been taken by the printer itself.
     acknowledges: true,
     listen: read,
-    write(bytes) {
-      if (halted) return true
-      const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-      for (let at = 0; at < all.length; at += PART_BYTES) waiting.push(all.subarray(at, at + PART_BYTES))
-      unsentBytes += all.length
-      sendNext()
-      return unsentBytes <= FULL_BYTES
-    },
+    write: outbox.write,
     get full() {
-      return unsentBytes > FULL_BYTES
+      return outbox.full
     },
     get unsentBytes() {
-      return unsentBytes
+      return outbox.unsentBytes
     },
-    end: () =>
-      new Promise((resolve) => {
-        if (unsentBytes === 0) resolve()
-        else ends.push(resolve)
-      }),
+    end: outbox.empty,
     cut(inJob) {
       resets ||= inJob
       halt()
