@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Facts, LinkKind, Scheme } from '../driver/index.ts'
 import { fail } from '../errors.ts'
+import { readSerialSettings } from '../links/serial-settings.ts'
 import type { Connection } from './printer.ts'
 
 /** A printer URI taken apart. */
@@ -103,6 +104,8 @@ function serialAddress(url: URL, invalid: Invalid): Address {
   const device = decodeURIComponent(url.pathname)
   const name = device.split('/').at(-1)
   if (!name || url.hostname) throw invalid('write serial:///dev/<port>?baud=<rate>.')
+  const settings = readSerialSettings(url.searchParams)
+  if (typeof settings === 'string') throw invalid(settings)
   return {
     scheme: 'serial',
     uri: `serial://${url.pathname}${url.search}`,

@@ -1,0 +1,84 @@
+import { realpath } from 'node:fs/promises'
+import { cleanText, type Facts } from '../driver/index.ts'
+import { readPrinterUri } from '../printers/path.ts'
+import { type DiscoverySource, deviceIdsOf, type Found } from './source.ts'
+
+/** What `SerialPort.list` says of a port. */
+export interface SerialPortInfo {
+  readonly path: string
+  readonly manufacturer?: string | undefined
+  readonly serialNumber?: string | undefined
+  /** The name under which Linux keeps the port when it is plugged in elsewhere. */
+  readonly pnpId?: string | undefined
+  /** Four hex digits. */
+  readonly vendorId?: string | undefined
+  readonly productId?: string | undefined
+}
+
+export interface SerialSourceOptions {
+  /** Default: what the `serialport` package lists. */
+  readonly list?: () => Promise<readonly SerialPortInfo[]>
+  readonly byId?: string
+}
+
+// usb.ids 2025.07.26: makers of printers only. Adapters (FTDI, Prolific, QinHeng, Silicon Labs) say nothing of what is
+// behind them, and their serial number is their own.
+const PRINTER_MAKERS = ['0519', '067e', '0a5f', '0b0b', '0dd4', '1203', '1504', '154f', '1d90', '20d1', '2730', '2d84']
+
+/**
+ * Serial ports with a USB identity; those without one are never a finding. Only the maker of the port can say that there
+ * is a printer: all others are shown to people, who know.
+ */
+export function serialSource({
+  list = listPorts,
+  byId = '/dev/serial/by-id',
+}: SerialSourceOptions = {}): DiscoverySource {
+  return {
+    name: 'serial',
+    async scan() {
+      const ports = (await list()).filter(({ vendorId }) => vendorId !== undefined)
+      return Promise.all(ports.map((port) => foundOf(port, byId)))
+    },
+  }
+}
+
+async function listPorts(): Promise<readonly SerialPortInfo[]> {
+  const { SerialPort } = await import('serialport')
+  return SerialPort.list().catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === 'ENOENT' ? 'udevadm is not installed' : cause.message
+    throw new Error(`serial ports cannot be listed: ${why}`, { cause })
+  })
+}
+
+async function foundOf(port: SerialPortInfo, byId: string): Promise<Found> {
+  const vendor = port.vendorId!.toLowerCase().padStart(4, '0')
+  const printer = PRINTER_MAKERS.includes(vendor)
+  const make = cleanText(port.manufacturer ?? '')
+  const serialNumber = printer ? cleanText(port.serialNumber ?? '') : ''
+  const facts: Facts = {
+    scheme: 'serial',
+    ...(make && printer && { make }),
+    ...(make && !printer && { description: make }),
+    ...(serialNumber && { serialNumber }),
+    usbVendor: vendor,
+    ...(port.productId && { usbProduct: port.productId.toLowerCase().padStart(4, '0') }),
+  }
+  const device = (await stableName(port, byId)) ?? port.path
+  return {
+    uri: readPrinterUri(`serial://${device.split('/').map(encodeURIComponent).join('/')}`).uri,
+    facts,
+    deviceId: deviceIdsOf(facts)[0] ?? null,
+    identity: device === port.path ? 'weak' : 'strong',
+    localAddress: port.path,
+    printer,
+    problem: null,
+  }
+}
+
+/** `ttyUSB0` is whoever was plugged in first; the name by id stays with the device. */
+async function stableName({ path, pnpId }: SerialPortInfo, byId: string): Promise<string | null> {
+  if (!pnpId || pnpId.includes('/')) return null
+  const name = `${byId}/${pnpId}`
+  const [target, port] = await Promise.all([name, path].map((file) => realpath(file).catch(() => null)))
+  return target !== null && target === port ? name : null
+}
