@@ -11,7 +11,7 @@ const INITIALIZE: Bytes = Uint8Array.of(0x1b, 0x40)
 
 function capabilities({ traits }: Printer<EscposTraits>): Capabilities {
   return {
-    accepts: [{ type: 'application/vnd.escpos', starts: ['\x1b@'] }, { type: 'application/octet-stream' }],
+    accepts: [{ type: 'application/vnd.epson-escpos', starts: ['\x1b@'] }, { type: 'application/octet-stream' }],
     media: rollsOf(traits),
     modes: traits.raster ? [{ dotsPerMm: [traits.dotsPerMm, traits.dotsPerMm], pixels: 'mono' }] : [],
     options: {},

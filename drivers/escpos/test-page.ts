@@ -69,7 +69,7 @@ export function testPage(job: Job, lines: readonly string[], printer: Printer<Es
     LEFT,
     endOf(traits),
   ]
-  return { type: 'application/vnd.escpos', bytes: join(parts) }
+  return { type: 'application/vnd.epson-escpos', bytes: join(parts) }
 }
 
 function heading(title: string, { columns, page }: Sheet): Part[] {
