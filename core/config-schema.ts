@@ -51,6 +51,7 @@ export const PrinterEntrySchema = Type.Object(
     ),
     spooler: Type.Optional(Type.Enum([...SPOOLERS])),
     preflight: Type.Optional(Type.Enum([...POLICIES])),
+    rawFilter: Type.Optional(Type.Boolean()),
     traits: Type.Optional(
       Type.Record(
         Type.String(),

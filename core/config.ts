@@ -19,6 +19,8 @@ export interface PrinterEntry {
   readonly tags?: readonly string[]
   readonly spooler?: SpoolerKind
   readonly preflight?: PreflightPolicy
+  /** Screen documents for control commands whoever sends them, or nobody's; absent: those of keys without the scope raw. */
+  readonly rawFilter?: boolean
   /** Overrides of the driver's traits. */
   readonly traits?: { readonly [name: string]: string | number | boolean | null }
 }

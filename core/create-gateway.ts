@@ -16,6 +16,7 @@ import type { JobRecord } from './jobs/job.ts'
 import { createPrintDesk } from './jobs/print.ts'
 import { recoverJobs } from './jobs/recover.ts'
 import { createRunner } from './jobs/runner.ts'
+import { createScreening } from './jobs/screening.ts'
 import { pause } from './jobs/time.ts'
 import type { Log } from './log.ts'
 import { capabilitiesOf, driverOf, type LivePrinter, printerOf } from './printers/live.ts'
@@ -59,10 +60,11 @@ export async function createGateway({
   const spooler = createSpooler({ config, settings: store.settings, log })
   const renderer = createRenderer()
   const intake = createIntake({ spool: store.spool, config: config.documents })
+  const screening = createScreening(drivers)
   const journal = createJournal(store, log, () => {})
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
-  const desk = createPrintDesk({ config, store, registry, intake, renderer, journal, runner, newId })
+  const desk = createPrintDesk({ config, store, registry, intake, screening, renderer, journal, runner, newId })
   const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log)
   const hasRoom = createRoomCheck(store.spool, config.limits.diskFreeBytes)
   const deviceStatus = createDeviceStatus({ config, build, log })
@@ -137,13 +139,15 @@ export async function createGateway({
     if (!record.document) throw gone()
     if (!(await hasRoom())) throw fail('DISK_FULL', [])
     const kept = { ...documentInSpool(record.document, store.spool), spool: null }
+    const candidates = registry.resolve(record.target, caller)
+    await screening.check(kept, candidates, caller)
     // A copy of its own: the old one goes when the old job is forgotten.
     const document = await spoolDocument(kept, store.spool, { stable: !wait }).catch((error: unknown) => {
       throw gone(error)
     })
     return desk.place({
       target: record.target,
-      candidates: registry.resolve(record.target, caller),
+      candidates,
       taken: { document, contentType: record.contentType },
       title: record.title,
       source: record.source,

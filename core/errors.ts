@@ -19,6 +19,8 @@ const SENTENCES = {
   DOCUMENT_UNAVAILABLE: (why: string) => why,
   DOCUMENT_UNPRINTABLE: (type: string, printer: string, takes: string) =>
     `Printer ${printer} cannot print ${type} and its driver cannot convert it; it takes ${takes}.`,
+  DOCUMENT_HARMFUL: (printer: string, commands: string, remedy: string) =>
+    `The document would change printer ${printer}: ${commands}. ${remedy}`,
   RATE_EXCEEDED: (limit: string) => `More than ${limit} requests a minute with this key.`,
   REQUESTS_CONCURRENT: (limit: string) => `More than ${limit} requests at once with this key.`,
   KEYS_GUESSED: () => 'Too many wrong keys came from this address; it is answered again in a while.',

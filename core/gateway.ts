@@ -10,6 +10,8 @@ export interface Caller {
   readonly targets: readonly string[] | null
   readonly seesAllJobs: boolean
   /** Documents that are larger are refused; absent: as configured. */
+  /** May send control commands that reconfigure a printer. */
+  readonly mayReconfigure: boolean
   readonly maxBytes?: number
   /** More copies are refused; absent: as configured. */
   readonly maxCopies?: number

@@ -30,7 +30,7 @@ export interface AuthOptions {
   readonly limits: Pick<Config['limits'], 'rate' | 'concurrent' | 'wrongKeys'>
 }
 
-const NOBODY: Caller = { keyId: null, targets: null, seesAllJobs: true }
+const NOBODY: Caller = { keyId: null, targets: null, seesAllJobs: true, mayReconfigure: false }
 
 /** Nothing under `/api/v1` is reached without a key that may use the route. */
 export const authPlugin = fastifyPlugin(
@@ -125,6 +125,7 @@ function callerOf(request: FastifyRequest, key: KeyView | null, opened: Readonly
       keyId: key.id,
       targets: key.targets,
       seesAllJobs: has(config.allJobs) ?? false,
+      mayReconfigure: has(['raw']) ?? false,
       ...(key.limits?.maxBytes !== undefined && { maxBytes: key.limits.maxBytes }),
       ...(key.limits?.copies !== undefined && { maxCopies: key.limits.copies }),
     }

@@ -19,6 +19,7 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   MEDIA_INVALID: { status: 400, message: 'Invalid media' },
   KEY_INVALID: { status: 401, message: 'Unauthorized' },
   KEY_FORBIDS: { status: 403, message: 'Forbidden' },
+  DOCUMENT_HARMFUL: { status: 403, message: 'Forbidden' },
   KEY_UNKNOWN: { status: 404, message: 'Key not found' },
   JOB_UNKNOWN: { status: 404, message: 'Job not found' },
   PRINTER_UNKNOWN: { status: 404, message: 'Printer not found' },

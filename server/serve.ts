@@ -83,7 +83,7 @@ async function startDemo(config: Config, say: (line: string) => void): Promise<D
 
 /** Virtual printers get new ports with every start; those of the last one are gone for good. */
 async function forgetOldDemo(gateway: Gateway, demo: Demo): Promise<void> {
-  const everyone = { keyId: null, targets: null, seesAllJobs: true }
+  const everyone = { keyId: null, targets: null, seesAllJobs: true, mayReconfigure: false }
   const current = new Set(demo.printers.map(({ uri }) => uri))
   for (const { path, uri, tags } of gateway.printers(everyone))
     if (tags.includes('demo') && !current.has(uri)) await gateway.removePrinter(path)

@@ -12,12 +12,14 @@ import { checkCopies, checkPages } from './ceiling.ts'
 import { fingerprintOf } from './idempotency.ts'
 import type { JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
+import type { Screening } from './screening.ts'
 
 export interface PrintParts {
   readonly config: Config
   readonly store: Store
   readonly registry: PrinterRegistry
   readonly intake: Intake
+  readonly screening: Screening
   readonly renderer: Renderer
   readonly journal: Journal
   readonly runner: Runner
@@ -48,7 +50,7 @@ export interface PrintDesk {
 
 /** Takes print requests in: target, key, document, job, answer. */
 export function createPrintDesk(parts: PrintParts): PrintDesk {
-  const { config, store, registry, intake, renderer, journal, runner, newId } = parts
+  const { config, store, registry, intake, screening, renderer, journal, runner, newId } = parts
   /** Keys that are taken and have no job yet: their documents are still on the way. */
   const waiting = new Set<() => void>()
   const arriving = new Map<string, { readonly begun: Promise<void>; begin(): void }>()
@@ -66,6 +68,7 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
         stable: durable,
         ...(maxBytes !== undefined && { maxBytes }),
       })
+      await orForget(taken.document, screening.check(taken.document, candidates, caller))
       if (config.limits.pages > 0)
         await orForget(
           taken.document,

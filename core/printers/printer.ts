@@ -36,6 +36,8 @@ export interface PrinterRecord {
 export interface PrinterView {
   readonly id: string
   readonly type: 'printer'
+  /** Whether documents are screened for control commands, whoever sends them; absent or null: by the key's scopes. */
+  readonly rawFilter?: boolean | null
   readonly path: string
   readonly uri: string
   readonly connection: Connection

@@ -122,6 +122,7 @@ export async function createPrinterRegistry({
     async add(entry) {
       const { uri } = readPrinterUri(entry.uri)
       const existing = byUri.get(uri)
+      rawFilter: entry.rawFilter ?? kept?.rawFilter ?? null,
       if (existing) throw fail('PRINTER_EXISTS', [existing.record.path])
       const printer = register(recordOf(entry, null))
       await store.put(printer.record)

@@ -27,6 +27,8 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
     return said('Printer added.', printer)
   })
 
+    if (request.body.rawFilter === false && !request.caller.mayReconfigure)
+      throw fail('KEY_FORBIDS', ['switch rawFilter off: it has not the scope raw'])
   api.get('/printers/:path', { config: reading, schema: { params: Path } }, async (request) =>
     said('Printer retrieved.', await gateway.printer(request.params.path, request.caller)),
   )

@@ -10,7 +10,7 @@ import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 
-export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: true }
+export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: true, mayReconfigure: true }
 
 export interface Rig {
   readonly gateway: Gateway
