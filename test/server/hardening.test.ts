@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionOptions, connect as connectTls, type Server as TlsServer } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { deflateSync } from 'node:zlib'
 import t from 'tap'
+import { documentOfBytes } from '../../core/documents/in-memory.ts'
+import { createRenderer } from '../../core/documents/render/renderer.ts'
 import { type Config, loadConfig } from '../../core/index.ts'
 import { buildApp } from '../../server/app.ts'
 import { openKeys } from '../../server/keys.ts'
@@ -175,6 +178,35 @@ t.test('nothing is decompressed, and nothing is taken for JSON that only looks l
     t.equal(response.statusCode, 415, JSON.stringify(odd))
   }
   t.same(gateway.asked, [])
+})
+
+/** A PDF of a few hundred kB, of which a part inflates to so many MiB. */
+function bomb(mib: number): Uint8Array {
+  const inflated = Buffer.alloc(mib * 1024 * 1024, ' ')
+  inflated.write('5 0 ')
+  inflated.write('<</A 1>>', 10)
+  const packed = deflateSync(inflated)
+  const objects = [
+    '<</Type/Catalog/Pages 2 0 R>>',
+    '<</Type/Pages/Kids[3 0 R]/Count 1>>',
+    '<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]>>',
+    `<</Type/ObjStm/N 1/First 10/Filter/FlateDecode/Length ${packed.length}>>stream\n`,
+  ]
+  const text = objects.map((object, n) => `${n + 1} 0 obj\n${object}`).join('\nendobj\n')
+  return Buffer.concat([
+    Buffer.from(`%PDF-1.5\n${text}`),
+    packed,
+    Buffer.from('\nendstream\nendobj\ntrailer<</Root 1 0 R>>\n%%EOF\n'),
+  ])
+}
+
+t.test('a PDF that inflates without end fails itself, and the next one is drawn', async (t) => {
+  const renderer = createRenderer({ growthMb: 250 })
+  t.teardown(() => renderer.close())
+  const change = (mib: number) =>
+    renderer.preparePdf(documentOfBytes(bomb(mib), 'application/pdf'), { orientation: 'landscape' })
+  await t.rejects(change(500), { code: 'DOCUMENT_UNAVAILABLE', message: /too much memory/ })
+  t.ok((await change(1)).size > 0)
 })
 
 t.test('a client that asks before it sends is told at once when nobody wants it', async (t) => {

@@ -9,6 +9,8 @@ export interface PoolOptions extends Limits {
   /** A worker that had nothing to do for this long is ended, and its memory with it. */
   readonly idleMs: number
   readonly memoryMb: number
+  /** What the process may grow by during one task: buffers, which a thread's own limit does not count. */
+  readonly growthMb: number
 }
 
 /** One thread that draws; tasks wait their turn. */
@@ -44,12 +46,17 @@ export function createPool(options: PoolOptions): Pool {
   }
 }
 
+const MIB = 1024 * 1024
+/** A thread that inflates gains some hundred MiB a second. */
+const WATCH_EVERY_MS = 50
+const TOO_MUCH = 'The document needs too much memory to be drawn.'
+
 interface Member extends Drawer {
   waiting: number
   end(): Promise<void>
 }
 
-function createMember({ deadlineMs, idleMs, memoryMb, ...limits }: PoolOptions, gone: () => void): Member {
+function createMember({ deadlineMs, idleMs, memoryMb, growthMb, ...limits }: PoolOptions, gone: () => void): Member {
   const worker = startWorker(limits, memoryMb)
   let last: Promise<unknown> = Promise.resolve()
   let pending: { resolve: (result: Result) => void; reject: (error: Error) => void } | null = null
@@ -61,10 +68,7 @@ function createMember({ deadlineMs, idleMs, memoryMb, ...limits }: PoolOptions, 
     else pending?.reject(new GatewayError(answer.fault.code, answer.fault.message, answer.fault.details))
   })
   worker.on('error', (error: NodeJS.ErrnoException) =>
-    end(
-      error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'The document needs too much memory to be drawn.' : undefined,
-      error,
-    ),
+    end(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? TOO_MUCH : undefined, error),
   )
   worker.on('exit', () => end())
 
@@ -84,6 +88,10 @@ function createMember({ deadlineMs, idleMs, memoryMb, ...limits }: PoolOptions, 
       () => void end(`The document took longer than ${Math.round(deadlineMs / 1000)} s to be drawn.`),
       deadlineMs,
     )
+    const mostBytes = process.memoryUsage.rss() + growthMb * MIB
+    const watch = setInterval(() => {
+      if (process.memoryUsage.rss() > mostBytes) void end(TOO_MUCH)
+    }, WATCH_EVERY_MS)
     try {
       return await new Promise<Result>((resolve, reject) => {
         pending = { resolve, reject }
@@ -92,6 +100,7 @@ function createMember({ deadlineMs, idleMs, memoryMb, ...limits }: PoolOptions, 
     } finally {
       pending = null
       clearTimeout(timer)
+      clearInterval(watch)
       worker.unref()
     }
   }

@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import type { Bytes, Media, Page } from '../../driver/index.ts'
 import { fail } from '../../errors.ts'
 import type { Document } from '../document.ts'
@@ -43,6 +43,7 @@ export function createRenderer({ maxSourceBytes = 128 * MIB, ...options }: Rende
     deadlineMs: 30_000,
     idleMs: 30_000,
     memoryMb: 512,
+    growthMb: Math.min(1536, totalmem() / 2 / MIB),
     maxPixels: 100_000_000,
     maxPages: 2000,
     ...options,
