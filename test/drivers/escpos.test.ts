@@ -208,7 +208,7 @@ t.test('a test receipt is readable, short and safe on every printer and paper', 
     for (const media of await mediaOf(printer)) {
       const name = `${printer.facts.model ?? 'unknown'} on ${media.name}`
       const { type, bytes } = await escpos.testPage(jobOf(media, { title: 'a^b~c_d' }), lines, printer)
-      t.equal(type, 'application/vnd.escpos')
+      t.equal(type, 'application/vnd.epson-escpos')
       t.same(realtimeIn(bytes), [], `${name}: no real-time command`)
       const names: string[] = []
       for (let at = 0; at < bytes.length; ) {
