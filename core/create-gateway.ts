@@ -1,12 +1,16 @@
 import { hostname } from 'node:os'
+import { reportBySnmp } from './channels/printer-mib.ts'
 import type { Config } from './config.ts'
 import { type Build, createDeviceStatus } from './device-status.ts'
+import { createDiscovery } from './discovery/discover.ts'
+import type { DiscoverySource } from './discovery/source.ts'
+import { createSources } from './discovery/sources.ts'
 import { documentOfBytes } from './documents/in-memory.ts'
 import { createIntake } from './documents/intake.ts'
 import { documentInSpool, spoolDocument } from './documents/keep.ts'
 import { createRenderer } from './documents/render/renderer.ts'
 import { createRoomCheck } from './documents/room.ts'
-import { type AnyDriver, type Job as DriverJob, type Media, mediaNamed } from './driver/index.ts'
+import { type AnyDriver, type Job as DriverJob, type Media, mediaNamed, type Report } from './driver/index.ts'
 import { guard, loadDrivers } from './driver/registry.ts'
 import { fail } from './errors.ts'
 import type { Caller, Gateway, PrintOutcome, TestPrintRequest } from './gateway.ts'
@@ -18,8 +22,10 @@ import { recoverJobs } from './jobs/recover.ts'
 import { createRunner } from './jobs/runner.ts'
 import { createScreening } from './jobs/screening.ts'
 import { pause } from './jobs/time.ts'
+import { createUsbBus } from './links/usb-bus.ts'
 import type { Log } from './log.ts'
-import { capabilitiesOf, driverOf, type LivePrinter, printerOf } from './printers/live.ts'
+import { identifyPrinter } from './printers/identify.ts'
+import { capabilitiesOf, driverOf, type LivePrinter, printerOf, refusalOf } from './printers/live.ts'
 import { createPrinterRegistry, mayUse } from './printers/registry.ts'
 import { createStatusDesk, printerView } from './printers/status.ts'
 import { askBeside } from './spoolers/beside.ts'
@@ -35,6 +41,8 @@ export interface GatewayParts {
   readonly log: Log
   /** The folder that driver modules of the configuration are relative to. */
   readonly baseDir: string
+  /** Where printers are looked for, in place of what the configuration switches on. */
+  readonly sources?: readonly DiscoverySource[]
 }
 
 const EXPIRY_TICK_MS = 30_000
@@ -48,6 +56,7 @@ export async function createGateway({
   build,
   log,
   baseDir,
+  sources,
 }: GatewayParts): Promise<Gateway> {
   const config = { ...configured, spooler: await chooseSpooler(configured, store.settings, log) }
   const drivers = await loadDrivers(shipped, config.drivers, baseDir)
@@ -65,7 +74,22 @@ export async function createGateway({
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
   const desk = createPrintDesk({ config, store, registry, intake, screening, renderer, journal, runner, newId })
-  const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log)
+  const askMib = config.discovery.snmp ? (printer: LivePrinter) => mibOf(printer, config) : undefined
+  const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log, askMib)
+  const discovery = createDiscovery({
+    config,
+    sources: sources ?? createSources(config, createUsbBus()),
+    registry,
+    log,
+    async ask(paths, withinMs) {
+      // IPP printers serve many clients at a time; one that serves a single one is left in peace.
+      const printers = paths
+        .flatMap((path) => registry.find(path) ?? [])
+        .filter(({ address }) => address.link === 'ipp')
+      const asked = Promise.all(printers.filter(({ report }) => !report).map((printer) => statuses.ask(printer)))
+      await Promise.race([asked, pause(withinMs, stopped.signal)])
+    },
+  })
   const hasRoom = createRoomCheck(store.spool, config.limits.diskFreeBytes)
   const deviceStatus = createDeviceStatus({ config, build, log })
   const stopped = new AbortController()
@@ -77,6 +101,7 @@ export async function createGateway({
     store.jobs.expire(before).catch((error) => log.error({ err: error }, 'ended jobs could not be forgotten'))
   }, EXPIRY_TICK_MS)
   expiry.unref()
+  if (config.discovery.onStart) discovery.start()
 
   const refuseWhenClosing = () => {
     if (closing) throw fail('SHUTTING_DOWN', [])
@@ -88,7 +113,7 @@ export async function createGateway({
   }
   /** Fills what the view needs and no printer has to be asked for. */
   const view = async (printer: LivePrinter) => {
-    if (printer.driver) await capabilitiesOf(printer)
+    if (printer.driver && refusalOf(printer) === null) await capabilitiesOf(printer)
     return printerView(printer, Date.now())
   }
   const recordOf = async (jobId: string, caller: Caller) => {
@@ -227,6 +252,13 @@ export async function createGateway({
       await registry.remove(printer)
       await spooler.forget?.(printer).catch((error) => log.warn({ err: error, printer: path }, 'its queue stays'))
     },
+    async identify(path, { mayPrint }) {
+      const printer = known(path, null)
+      const budgetMs = config.preflight.budgetMs
+      const { steps, facts } = await identifyPrinter(printer, { ...config.snmp, budgetMs, mayPrint })
+      if (Object.keys(facts).length > 0) await registry.learn(printer, facts)
+      return { steps, facts, printer: await view(printer) }
+    },
     async media(path, caller) {
       return (await capabilitiesOf(known(path, caller))).media
     },
@@ -238,23 +270,36 @@ export async function createGateway({
         builtIn: drivers.builtIn(id),
         mediaRequired: mediaRequired ?? false,
       })),
-    async discover() {},
+    discover: () => discovery.search(),
     status: () => deviceStatus(),
     hasRoom,
     async close() {
       closing = true
       clearInterval(expiry)
       stopped.abort()
+      const searched = discovery.close()
       const ended = runner.stop(config.jobs.drainMs)
       // Jobs that have not begun end at once, and their clients are told so; the others are told that theirs go on.
       await pause(LEAVE_MS, new AbortController().signal)
       desk.answerWaiting()
       await ended
+      await searched
       await spooler.close?.()
       await renderer.close()
       await store.close()
     },
   }
+}
+
+/** State, supplies and media by the Printer MIB; silence is remembered, as it is for a driver's own questions. */
+async function mibOf({ address, snmpBreaker }: LivePrinter, config: Config): Promise<Report | null> {
+  const { host } = address.connection
+  if (!host || !snmpBreaker.closed) return null
+  const port = address.snmpPort === undefined ? {} : { port: address.snmpPort }
+  const report = await reportBySnmp(host, { ...config.snmp, ...port, deadlineMs: config.preflight.budgetMs })
+  if (report) snmpBreaker.answered()
+  else snmpBreaker.silent()
+  return report
 }
 
 /** Fails with MEDIA_INVALID and the names that would do. */

@@ -2,6 +2,7 @@ import type { ExtensionKind, PrinterEntry } from './config.ts'
 import type { Submission } from './documents/document.ts'
 import type { Media, Options } from './driver/index.ts'
 import type { Job, JobState } from './jobs/job.ts'
+import type { Identification } from './printers/identify.ts'
 import type { PrinterView } from './printers/printer.ts'
 
 /** Who asks. `targets` null: all printers. `seesAllJobs`: jobs of other keys too. */
@@ -9,9 +10,9 @@ export interface Caller {
   readonly keyId: string | null
   readonly targets: readonly string[] | null
   readonly seesAllJobs: boolean
-  /** Documents that are larger are refused; absent: as configured. */
   /** May send control commands that reconfigure a printer. */
   readonly mayReconfigure: boolean
+  /** Documents that are larger are refused; absent: as configured. */
   readonly maxBytes?: number
   /** More copies are refused; absent: as configured. */
   readonly maxCopies?: number
@@ -74,6 +75,11 @@ export interface ExtensionView {
   readonly detail: string
 }
 
+/** What a printer was asked, what it said, and what is known of it since. */
+export interface IdentifyView extends Identification {
+  readonly printer: PrinterView
+}
+
 /** Specification 2.3. */
 export interface DeviceStatus {
   readonly uptime: number
@@ -114,6 +120,8 @@ export interface Gateway {
   removePrinter(path: string): Promise<void>
   media(path: string, caller: Caller): Promise<readonly Media[]>
   drivers(): readonly DriverView[]
+  /** Asks a printer who it is, the least harmful question first; `mayPrint`: also one that other printers would print. */
+  identify(path: string, options: { readonly mayPrint: boolean }): Promise<IdentifyView>
   /** Runs all enabled sources; a scan that runs already is joined. */
   discover(): Promise<void>
   status(): Promise<DeviceStatus>

@@ -7,6 +7,8 @@ export interface Found {
   readonly facts: Facts
   /** The device's own id, the same over every way to it (`deviceIdsOf`), or null when it has none. */
   readonly deviceId: string | null
+  /** More by which it is told to be one with what else is found now, such as a name that its services share. */
+  readonly aliases?: readonly string[]
   /** `weak`: told from another of its kind only by where it is plugged in. */
   readonly identity: 'strong' | 'weak'
   /** Where it is, locally: an IP address, bus and port, or a device node. */

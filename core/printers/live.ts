@@ -43,8 +43,10 @@ export function createBreaker(now: () => number): Breaker {
 /** A registered printer with all that is known of it while the gateway runs. */
 export interface LivePrinter {
   record: PrinterRecord
-  readonly address: Address
-  readonly lane: Lane
+  /** Changes when the device is found elsewhere. */
+  address: Address
+  /** Changes, while it is idle, when the device turns out to be one with another way. */
+  lane: Lane
   /** For questions over its link, and for those by SNMP: either may be answered without the other. */
   readonly breaker: Breaker
   readonly snmpBreaker: Breaker
@@ -55,6 +57,8 @@ export interface LivePrinter {
   traits: Printer['traits']
   facts: Facts
   report: Report | null
+  /** What its Printer MIB says, where it is asked for that: shown where its driver's report says nothing. */
+  mib: Report | null
   /** Whether it answered when it was last asked; null: not asked yet. */
   answers: boolean | null
   /** When it was last really asked, milliseconds since the epoch. */
@@ -84,11 +88,15 @@ export function claimPrinter(record: PrinterRecord, address: Address, drivers: D
   }
 }
 
+/** Why a printer is registered and not printed to, with the remedy; null: nothing is against it. */
+export const refusalOf = ({ record, detection }: LivePrinter): string | null =>
+  record.problem ?? (detection.forced ? null : (detection.claim?.refuse ?? null))
+
 /** The driver of a printer. Fails with a sentence that says what to configure when there is none to print with. */
 export function driverOf(printer: LivePrinter): AnyDriver {
   const { driver, detection, record } = printer
-  const { claim } = detection
-  if (claim?.refuse && !detection.forced) throw fail('PRINTER_REFUSED', [record.path, claim.refuse])
+  const refusal = refusalOf(printer)
+  if (refusal !== null) throw fail('PRINTER_REFUSED', [record.path, refusal])
   if (driver) return driver
   if (detection.tied.length > 0) throw fail('DRIVER_CONTESTED', [record.path, detection.tied.join(' and ')])
   throw fail('DRIVER_UNCLAIMED', [record.path])

@@ -19,8 +19,16 @@ export interface PrinterRecord {
   readonly path: string
   readonly uri: string
   readonly deviceId: string | null
+  /** All lasting ids of the device, by which it is known again at another address; absent: none. */
+  readonly deviceIds?: readonly string[]
   readonly identity: 'strong' | 'weak'
   readonly discovered: boolean
+  /** The sources that have seen it; absent: none. */
+  readonly seenBy?: readonly string[]
+  /** Why nothing is printed by this way, with the remedy; absent or null: nothing is known against it. */
+  readonly problem?: string | null
+  /** Another device answers at its address now: it has none until it is seen again. */
+  readonly displaced?: boolean
   /** Set by people: these survive rediscovery. */
   readonly model: string | null
   readonly driver: string | null
@@ -28,6 +36,8 @@ export interface PrinterRecord {
   readonly traits: Readonly<Record<string, string | number | boolean | null>>
   readonly spooler: SpoolerKind | null
   readonly preflight: PreflightPolicy | null
+  /** Whether documents are screened for control commands, whoever sends them; absent or null: by the key's scopes. */
+  readonly rawFilter?: boolean | null
   /** What is known of it. */
   readonly facts: Facts
 }
@@ -36,8 +46,6 @@ export interface PrinterRecord {
 export interface PrinterView {
   readonly id: string
   readonly type: 'printer'
-  /** Whether documents are screened for control commands, whoever sends them; absent or null: by the key's scopes. */
-  readonly rawFilter?: boolean | null
   readonly path: string
   readonly uri: string
   readonly connection: Connection
@@ -61,4 +69,6 @@ export interface PrinterView {
   readonly queuedJobs: number
   /** Why this driver: the rule that won, and what else was close; `forced` when a person named it. */
   readonly detection: Detection & { readonly forced: boolean }
+  /** The same in sentences, with what to do where it is wrong. */
+  readonly why: string
 }

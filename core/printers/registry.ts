@@ -1,11 +1,13 @@
 import { isIP } from 'node:net'
 import type { PrinterEntry } from '../config.ts'
+import type { Facts } from '../driver/index.ts'
 import type { DriverRegistry } from '../driver/registry.ts'
 import { fail } from '../errors.ts'
 import type { Caller, PrinterChange } from '../gateway.ts'
 import { createLane, type Lane } from '../jobs/lane.ts'
 import type { PrinterStore } from '../store/store.ts'
 import { claimPrinter, createBreaker, type LivePrinter } from './live.ts'
+import { createMerge, type MergeResult, type Search } from './merge-search.ts'
 import { type Address, printerId, readPrinterUri } from './path.ts'
 import type { PrinterRecord } from './printer.ts'
 
@@ -18,6 +20,12 @@ export interface PrinterRegistry {
   add(entry: PrinterEntry): Promise<LivePrinter>
   change(printer: LivePrinter, change: PrinterChange): Promise<void>
   remove(printer: LivePrinter): Promise<void>
+  /** Takes over what discovery found. */
+  merge(search: Search): Promise<MergeResult>
+  /** The way that this URI names is gone: the printer stays, offline. */
+  lost(uri: string): void
+  /** Keeps facts that were learnt of a printer, and lets the drivers claim it anew. */
+  learn(printer: LivePrinter, facts: Facts): Promise<void>
 }
 
 export interface RegistryParts {
@@ -38,8 +46,8 @@ export async function createPrinterRegistry({
   const byUri = new Map<string, LivePrinter>()
   const lanes = new Map<string, Lane>()
 
-  const laneOf = (record: PrinterRecord, { connection, uri }: Address): Lane => {
-    const device = record.deviceId ?? (connection.host ? `${connection.host}:${connection.port}` : uri)
+  const laneOf = (record: PrinterRecord, address: Address): Lane => {
+    const device = deviceOf(record, address)
     const lane = lanes.get(device) ?? createLane()
     lanes.set(device, lane)
     return lane
@@ -54,6 +62,7 @@ export async function createPrinterRegistry({
       breaker: createBreaker(now),
       snmpBreaker: createBreaker(now),
       report: null,
+      mib: null,
       answers: null,
       askedAt: null,
       reachable: null,
@@ -62,8 +71,33 @@ export async function createPrinterRegistry({
       ...claimPrinter(record, address, drivers),
     }
     printers.set(record.path, printer)
-    byUri.set(address.uri, printer)
+    if (!record.displaced) byUri.set(address.uri, printer)
     return printer
+  }
+  /** One lane for all ways to a device, as soon as nothing runs in the one that is left. */
+  const shareLane = (printer: LivePrinter) => {
+    const device = deviceOf(printer.record, printer.address)
+    const lane = lanes.get(device)
+    if (!lane) lanes.set(device, printer.lane)
+    else if (lane !== printer.lane && printer.lane.idle) printer.lane = lane
+    else if (lane !== printer.lane && lane.idle) {
+      lanes.set(device, printer.lane)
+      for (const other of printers.values()) if (other.lane === lane) other.lane = printer.lane
+    }
+  }
+  const rewrite = async (printer: LivePrinter, record: PrinterRecord): Promise<void> => {
+    if (JSON.stringify(record) === JSON.stringify(printer.record)) return
+    const { driver } = printer
+    const address = readPrinterUri(record.uri)
+    if (byUri.get(printer.address.uri) === printer) byUri.delete(printer.address.uri)
+    Object.assign(printer, { record, address, capabilities: null, ...claimPrinter(record, address, drivers) })
+    if (!record.displaced) byUri.set(address.uri, printer)
+    if (printer.driver !== driver) printer.report = null
+    if (!fromConfig.has(address.uri) || persisted.has(record.path)) await keep(record)
+  }
+  const keep = async (record: PrinterRecord) => {
+    persisted.add(record.path)
+    await store.put(record)
   }
   const freePath = (wanted: string) => {
     for (let n = 1; ; n++) {
@@ -88,6 +122,7 @@ export async function createPrinterRegistry({
       traits: entry.traits ?? kept?.traits ?? {},
       spooler: entry.spooler ?? kept?.spooler ?? null,
       preflight: entry.preflight ?? kept?.preflight ?? null,
+      rawFilter: entry.rawFilter ?? kept?.rawFilter ?? null,
       facts: kept?.facts ?? {},
     }
   }
@@ -102,11 +137,14 @@ export async function createPrinterRegistry({
   }
 
   const stored = await store.list()
+  const persisted = new Set(stored.map(({ path }) => path))
+  // What only the configuration names goes when it is named no more; what is learnt of it is learnt again.
+  const fromConfig = new Set(configured.map(({ uri }) => readPrinterUri(uri).uri))
   for (const entry of configured) {
     const { uri } = readPrinterUri(entry.uri)
-    register(recordOf(entry, stored.find((record) => record.uri === uri) ?? null))
+    register(recordOf(entry, stored.find((record) => record.uri === uri && !record.displaced) ?? null))
   }
-  for (const record of stored) if (!byUri.has(record.uri)) register(record)
+  for (const record of stored) if (record.displaced || !byUri.has(record.uri)) register(record)
 
   return {
     all: () => [...printers.values()],
@@ -122,10 +160,9 @@ export async function createPrinterRegistry({
     async add(entry) {
       const { uri } = readPrinterUri(entry.uri)
       const existing = byUri.get(uri)
-      rawFilter: entry.rawFilter ?? kept?.rawFilter ?? null,
       if (existing) throw fail('PRINTER_EXISTS', [existing.record.path])
       const printer = register(recordOf(entry, null))
-      await store.put(printer.record)
+      await keep(printer.record)
       return printer
     },
     async change(printer, { model, driver, tags }) {
@@ -137,16 +174,28 @@ export async function createPrinterRegistry({
         ...(driver !== undefined && { driver }),
         ...(tags !== undefined && { tags }),
       }
-      await store.put(record)
+      await keep(record)
       Object.assign(printer, { record, capabilities: null, ...claimPrinter(record, printer.address, drivers) })
     },
     async remove(printer) {
       await store.remove(printer.record.path)
+      persisted.delete(printer.record.path)
       printers.delete(printer.record.path)
-      byUri.delete(printer.address.uri)
+      if (byUri.get(printer.address.uri) === printer) byUri.delete(printer.address.uri)
+    },
+    merge: createMerge({ printers, register, rewrite, keep, shareLane, freePath, now }),
+    lost(uri) {
+      const printer = byUri.get(uri)
+      if (printer?.lane.idle) printer.reachable = false
+    },
+    async learn(printer, facts) {
+      await rewrite(printer, { ...printer.record, facts: { ...printer.record.facts, ...facts } })
     },
   }
 }
+
+const deviceOf = ({ deviceId }: PrinterRecord, { connection, uri }: Address): string =>
+  deviceId ?? (connection.host ? `${connection.host}:${connection.port}` : uri)
 
 /** Whether a key that is limited to printers or tags may use this one. */
 export const mayUse = ({ record }: LivePrinter, { targets }: Caller): boolean =>

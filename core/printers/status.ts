@@ -3,8 +3,9 @@ import { type Capabilities, keywordOf, type Report, sortConditions, textOf } fro
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import type { Spooler } from '../spoolers/spooler.ts'
-import { capabilitiesOf, forgetState, type LivePrinter, noteReport, stops } from './live.ts'
+import { capabilitiesOf, forgetState, type LivePrinter, noteReport, refusalOf, stops } from './live.ts'
 import type { PrinterStatus, PrinterView } from './printer.ts'
+import { whyOf } from './why.ts'
 
 /** Asks printers how they are, one question at a time per printer, however many want to know. */
 export interface StatusDesk {
@@ -16,15 +17,19 @@ export function createStatusDesk(
   spooler: Spooler,
   askBeside: (printer: LivePrinter) => Promise<Report | null>,
   log: Log,
+  /** State, supplies and media by another way, for printers whose drivers learn none. */
+  askMib: (printer: LivePrinter) => Promise<Report | null> = async () => null,
 ): StatusDesk {
   const asking = new Map<LivePrinter, Promise<void>>()
 
   async function ask(printer: LivePrinter): Promise<void> {
     const { driver, address, lane } = printer
-    if (!driver || printer.detection.claim?.refuse) return
+    if (!driver || refusalOf(printer) !== null) return
     const question = () => askOnce(printer)
     // IPP printers serve many clients; most others serve one, which must not be kept from its job.
-    await (address.link === 'ipp' ? question() : (lane.tryNow(question) ?? askBusy(printer)))
+    const asked = address.link === 'ipp' ? question() : (lane.tryNow(question) ?? askBusy(printer))
+    const learnsIt = (printer.report?.supplies?.length ?? 0) > 0
+    await Promise.all([asked, learnsIt ? null : noteMib(printer)])
   }
 
   /** A job is on its link: whatever it says elsewhere is news, and that it says nothing is none. */
@@ -35,6 +40,10 @@ export function createStatusDesk(
     } catch (error) {
       log.warn({ err: error, printer: printer.record.path }, 'a status question failed')
     }
+  }
+
+  async function noteMib(printer: LivePrinter): Promise<void> {
+    printer.mib = await askMib(printer)
   }
 
   async function askOnce(printer: LivePrinter): Promise<void> {
@@ -77,18 +86,20 @@ async function addressOf({ address }: LivePrinter): Promise<string | null> {
   )
 }
 
-export function statusOf({ reachable, answers, report, lane, driver }: LivePrinter): PrinterStatus {
+export function statusOf(printer: LivePrinter): PrinterStatus {
+  const { reachable, answers, lane, driver, mib } = printer
+  const report = printer.report ?? mib
   if (reachable === false) return 'offline'
-  if (stops(report)) return 'stopped'
+  if (stops(report) || refusalOf(printer) !== null) return 'stopped'
   if (lane.depth > 0 || report?.busy) return 'processing'
-  if (answers) return 'idle'
+  if (answers || mib) return 'idle'
   // A family that has nothing to ask is judged by its being there.
   return reachable && driver?.probes.length === 0 ? 'idle' : 'unknown'
 }
 
 /** What the printer can do, where its driver says so at once. */
 function knownCapabilities(printer: LivePrinter): Capabilities | null {
-  if (!printer.driver || printer.detection.claim?.refuse) return null
+  if (!printer.driver || refusalOf(printer) !== null) return null
   try {
     const capabilities = capabilitiesOf(printer)
     if (!(capabilities instanceof Promise)) return capabilities
@@ -101,10 +112,9 @@ function knownCapabilities(printer: LivePrinter): Capabilities | null {
 
 /** The printer as clients see it; everything from what is known already. */
 export function printerView(printer: LivePrinter, now: number): PrinterView {
-  const { record, address, driver, facts, report, detection, reachable } = printer
-  const conditions = sortConditions(report?.conditions ?? [])
+  const { record, address, driver, facts, report, mib, detection } = printer
   const known = knownCapabilities(printer)
-  const offline = reachable === false
+  const supplies = report?.supplies ?? []
   return {
     id: record.id,
     type: 'printer',
@@ -117,19 +127,27 @@ export function printerView(printer: LivePrinter, now: number): PrinterView {
     discovered: record.discovered,
     localAddress: printer.localAddress,
     status: statusOf(printer),
-    statusReasons: offline ? ['offline-error'] : conditions.map(keywordOf),
-    statusText: offline ? 'printer unreachable' : conditions.map(textOf).join(', '),
+    ...reasonsOf(printer),
     statusAge: printer.askedAt === null ? null : Math.max(0, now - printer.askedAt),
     mediaSupported: known?.media.map(({ name }) => name) ?? [],
-    mediaLoaded: report?.loaded ?? [],
-    supplies: report?.supplies ?? [],
+    mediaLoaded: report?.loaded ?? mib?.loaded ?? [],
+    supplies: supplies.length > 0 ? supplies : (mib?.supplies ?? []),
     driver: driver?.id ?? null,
     tags: record.tags,
     deviceId: record.deviceId,
     identity: record.identity,
     queuedJobs: printer.lane.depth,
     detection,
+    why: whyOf(printer),
   }
+}
+
+function reasonsOf(printer: LivePrinter): Pick<PrinterView, 'statusReasons' | 'statusText'> {
+  const refusal = refusalOf(printer)
+  if (refusal !== null) return { statusReasons: ['other-error'], statusText: refusal }
+  if (printer.reachable === false) return { statusReasons: ['offline-error'], statusText: 'printer unreachable' }
+  const conditions = sortConditions((printer.report ?? printer.mib)?.conditions ?? [])
+  return { statusReasons: conditions.map(keywordOf), statusText: conditions.map(textOf).join(', ') }
 }
 
 const CONVERTED = ['application/pdf', 'image/png', 'image/jpeg']

@@ -12,6 +12,11 @@ const Change = Type.Object({
   tags: PrinterEntrySchema.properties.tags,
 })
 
+const Identify = Type.Unsafe<{ readonly mayPrint?: boolean } | null | undefined>({
+  type: ['object', 'null'],
+  properties: { mayPrint: { type: 'boolean' } },
+})
+
 export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promise<void> {
   const reading = { scopes: ['read', 'manage'], does: 'see printers' } as const
   const managing = { scopes: ['manage'], does: 'change printers' } as const
@@ -22,13 +27,13 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
 
   api.post('/printers', { config: managing, schema: { body: NewPrinter } }, async (request, reply) => {
     if (request.caller.targets !== null) throw fail('KEY_FORBIDS', ['add printers: it is limited to some'])
+    if (request.body.rawFilter === false && !request.caller.mayReconfigure)
+      throw fail('KEY_FORBIDS', ['switch rawFilter off: it has not the scope raw'])
     const printer = await gateway.addPrinter(knownFields(request.body as PrinterEntry))
     reply.code(201).header('location', `${PREFIX}/printers/${encodeURIComponent(printer.path)}`)
     return said('Printer added.', printer)
   })
 
-    if (request.body.rawFilter === false && !request.caller.mayReconfigure)
-      throw fail('KEY_FORBIDS', ['switch rawFilter off: it has not the scope raw'])
   api.get('/printers/:path', { config: reading, schema: { params: Path } }, async (request) =>
     said('Printer retrieved.', await gateway.printer(request.params.path, request.caller)),
   )
@@ -50,6 +55,16 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
     await gateway.removePrinter(request.params.path)
     return said('Printer removed.', null)
   })
+
+  api.post(
+    '/printers/:path/identify',
+    { config: managing, schema: { params: Path, body: Identify } },
+    async (request) => {
+      const { path } = request.params
+      await mustSee(gateway, path, request.caller)
+      return said('Printer identified.', await gateway.identify(path, { mayPrint: request.body?.mayPrint ?? false }))
+    },
+  )
 
   api.get('/printers/:path/media', { config: reading, schema: { params: Path } }, async (request) =>
     said('Successfully obtained media.', await gateway.media(request.params.path, request.caller)),

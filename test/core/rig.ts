@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Config, loadConfig } from '../../core/config.ts'
 import { createGateway } from '../../core/create-gateway.ts'
+import type { DiscoverySource } from '../../core/discovery/source.ts'
 import type { AnyDriver, Bytes } from '../../core/driver/index.ts'
 import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
@@ -22,6 +23,9 @@ export interface Rig {
 
 type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } & {
   printers?: Config['printers']
+  discovery?: Partial<Config['discovery']>
+  /** Where printers are looked for; absent: nowhere. */
+  sources?: readonly DiscoverySource[]
   /** The folder of an earlier gateway, which has been closed. */
   folder?: string
 }
@@ -41,6 +45,8 @@ export async function startRig(
     jobs: { ...usual.jobs, retryForMs: 300, quietMs: 300, confirmMs: 2000, stallMs: 1000, ...settings.jobs },
     preflight: { ...usual.preflight, budgetMs: 400, ...settings.preflight },
     limits: { ...usual.limits, ...settings.limits },
+    // No test looks for printers on the networks of the machine that it runs on.
+    discovery: { ...usual.discovery, onStart: false, timeoutMs: 2000, ...settings.discovery },
   }
   const log = { info() {}, warn() {}, error: (details: object, message: string) => t.comment(message, details) }
   const gateway = await createGateway({
@@ -50,6 +56,7 @@ export async function startRig(
     build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
     log,
     baseDir: folder,
+    sources: settings.sources ?? [],
   })
   let closed: Promise<void> | null = null
   const close = () => {

@@ -56,6 +56,7 @@ export const PRINTER: PrinterView = {
   identity: 'strong',
   queuedJobs: 0,
   detection: { kind: 'unclaimed', forced: false } as unknown as PrinterView['detection'],
+  why: "It is driver zpl (rule 1, exact: commandSet 'ZPL').",
 }
 
 /** What a gateway was asked, by verb. */
@@ -90,6 +91,7 @@ export function fakeGateway(verbs: Partial<Gateway> = {}): FakeGateway {
     removePrinter: async (path) => void known(path),
     media: async (path) => known(path) && [],
     drivers: () => [{ id: 'zpl', title: 'ZPL', content: 'zpl', builtIn: true, mediaRequired: false }],
+    identify: async (path) => ({ steps: [], facts: {}, printer: known(path) }),
     discover: async () => {},
     status: async () => ({
       uptime: 1,

@@ -1,0 +1,185 @@
+import { cleanText } from '../../driver/facts.ts'
+import { type DnsName, type DnsQuestion, type DnsRecord, nameKey } from './message.ts'
+
+/** One service of one device, with all that is needed to reach it. */
+export interface Service {
+  /** What people see, such as "Label printer, dock 3". */
+  readonly instance: string
+  /** Such as `_ipp._tcp`. */
+  readonly type: string
+  /** Subtypes it was seen under, such as `_universal._sub._ipp._tcp`. */
+  readonly subtypes: readonly string[]
+  readonly host: string
+  readonly port: number
+  readonly addresses: readonly string[]
+  /** By key in lower case; a key without a value has none. */
+  readonly txt: ReadonlyMap<string, string>
+}
+
+/** What has been heard, put together; bounded, whoever speaks. */
+export interface ServiceTable {
+  /** Gives the keys of the services that these records say something about, and of those that take their leave. */
+  take(
+    records: readonly DnsRecord[],
+    own: boolean,
+  ): { readonly touched: readonly string[]; readonly left: readonly string[] }
+  /** A service of which everything is known, or null. */
+  service(key: string): Service | null
+  /** What is still to be asked to make services whole; `whole`: those that are taken as they are, after many questions. */
+  missing(): { readonly questions: readonly DnsQuestion[]; readonly whole: readonly string[] }
+  forget(key: string): void
+}
+
+// Bonjour Printing Specification 1.2.1; IPP Everywhere (PWG 5100.14) and AirPrint subtypes.
+export const SERVICE_TYPES = ['_ipp._tcp', '_ipps._tcp', '_pdl-datastream._tcp', '_printer._tcp'] as const
+const SUBTYPES = ['_universal', '_print']
+
+const labelsOf = (type: string): DnsName => [...type.split('.'), 'local']
+
+/** Everything that is asked for at the start of a search. */
+export const SEARCH: readonly DnsQuestion[] = [
+  ...SERVICE_TYPES.map(labelsOf),
+  ...['_ipp._tcp', '_ipps._tcp'].flatMap((type) => SUBTYPES.map((sub) => [sub, '_sub', ...labelsOf(type)])),
+].map((name) => ({ name, type: 'PTR' }))
+
+const SEARCHED = new Map(SEARCH.map(({ name }) => [nameKey(name), name]))
+const TYPE_KEYS = new Map(SERVICE_TYPES.map((type) => [nameKey(labelsOf(type)), type as string]))
+
+const MOST_SERVICES = 2000
+const MOST_ADDRESSES = 16
+/** How often a service's missing parts are asked for. */
+const MOST_QUESTIONS = 3
+
+interface Entry {
+  readonly name: DnsName
+  readonly type: string
+  readonly subtypes: Set<string>
+  srv: { readonly port: number; readonly target: DnsName } | null
+  txt: ReadonlyMap<string, string> | null
+  asked: number
+}
+
+export function createServiceTable(): ServiceTable {
+  const entries = new Map<string, Entry>()
+  const hosts = new Map<string, Map<string, 'own' | 'other'>>()
+
+  const entryOf = (name: DnsName): Entry | null => {
+    const key = nameKey(name)
+    const known = entries.get(key)
+    const type = TYPE_KEYS.get(nameKey(name.slice(1)))
+    if (known || !type || entries.size >= MOST_SERVICES) return known ?? null
+    const entry: Entry = { name, type, subtypes: new Set(), srv: null, txt: null, asked: 0 }
+    entries.set(key, entry)
+    return entry
+  }
+  const addressesOf = (host: DnsName, most: number) => {
+    const key = nameKey(host)
+    const known = hosts.get(key)
+    if (known || hosts.size >= most) return known ?? null
+    const addresses = new Map<string, 'own' | 'other'>()
+    hosts.set(key, addresses)
+    return addresses
+  }
+  function takePointer({ name, target, ttlS }: DnsRecord & { type: 'PTR' }, left: Set<string>): string | null {
+    const searched = SEARCHED.get(nameKey(name))
+    const key = nameKey(target)
+    if (!searched) return null
+    const whole = TYPE_KEYS.has(nameKey(name))
+    if (ttlS === 0) {
+      if (whole && entries.has(key)) left.add(key)
+      return null
+    }
+    const entry = entryOf(target)
+    if (entry && !whole) entry.subtypes.add(searched.slice(0, -1).join('.'))
+    return entry ? key : null
+  }
+
+  return {
+    take(records, own) {
+      const touched = new Set<string>()
+      const left = new Set<string>()
+      const spoken = new Set<string>()
+      for (const record of records) {
+        if (record.type === 'PTR') {
+          const key = takePointer(record, left)
+          if (key !== null) touched.add(key)
+        } else if (record.type === 'SRV' || record.type === 'TXT') {
+          const key = nameKey(record.name)
+          if (record.ttlS === 0) {
+            if (record.type === 'SRV' && entries.has(key)) left.add(key)
+            continue
+          }
+          const entry = entryOf(record.name)
+          if (!entry) continue
+          if (record.type === 'SRV') entry.srv = { port: record.port, target: record.target }
+          else entry.txt = readTxt(record.strings)
+          touched.add(key)
+        } else {
+          const addresses = record.ttlS > 0 ? addressesOf(record.name, MOST_SERVICES) : hosts.get(nameKey(record.name))
+          if (record.ttlS === 0) addresses?.delete(record.address)
+          else if (addresses && addresses.size < MOST_ADDRESSES)
+            addresses.set(record.address, own ? 'own' : (addresses.get(record.address) ?? 'other'))
+          spoken.add(nameKey(record.name))
+        }
+      }
+      if (spoken.size > 0)
+        for (const [key, { srv }] of entries) if (srv && spoken.has(nameKey(srv.target))) touched.add(key)
+      for (const key of left) touched.delete(key)
+      return { touched: [...touched], left: [...left] }
+    },
+    service(key) {
+      const entry = entries.get(key)
+      const addresses = entry?.srv && hosts.get(nameKey(entry.srv.target))
+      if (!entry?.srv || !entry.txt || !addresses?.size) return null
+      const usable = [...addresses].filter(([address, whose]) => whose === 'own' || !isLoopback(address))
+      if (usable.length === 0) return null
+      return {
+        instance: cleanText(entry.name[0]!, 63),
+        type: entry.type,
+        subtypes: [...entry.subtypes].sort(),
+        host: cleanText(entry.srv.target.join('.')),
+        port: entry.srv.port,
+        addresses: usable.map(([address]) => address),
+        txt: entry.txt,
+      }
+    },
+    missing() {
+      const questions: DnsQuestion[] = []
+      const whole: string[] = []
+      for (const [key, entry] of entries) {
+        const { name, srv, txt } = entry
+        const before = questions.length
+        const addresses = srv && hosts.get(nameKey(srv.target))
+        if (entry.asked >= MOST_QUESTIONS) {
+          if (!srv || txt) continue
+          entry.txt = new Map()
+          whole.push(key)
+        }
+        if (!srv) questions.push({ name, type: 'SRV' })
+        if (!entry.txt) questions.push({ name, type: 'TXT' })
+        if (srv && srv.port > 0 && !addresses?.size && entry.asked < MOST_QUESTIONS)
+          questions.push({ name: srv.target, type: 'A' }, { name: srv.target, type: 'AAAA' })
+        if (questions.length > before) entry.asked++
+      }
+      return { questions, whole }
+    },
+    forget: (key) => void entries.delete(key),
+  }
+}
+
+/** Another machine's loopback is not ours: whoever names it leads us to ourselves. */
+const isLoopback = (address: string) => address.startsWith('127.') || address === '::1'
+
+const MOST_KEYS = 64
+
+/** RFC 6763 section 6.4: the first of two equal keys counts; a key without `=` is there, without a value. */
+function readTxt(strings: readonly Uint8Array[]): ReadonlyMap<string, string> {
+  const txt = new Map<string, string>()
+  for (const bytes of strings.slice(0, MOST_KEYS)) {
+    const text = Buffer.from(bytes).toString('utf8')
+    const equals = text.indexOf('=')
+    const key = cleanText(equals < 0 ? text : text.slice(0, equals), 32).toLowerCase()
+    if (key !== '' && !txt.has(key)) txt.set(key, equals < 0 ? '' : cleanText(text.slice(equals + 1)))
+  }
+  return txt
+}
