@@ -25,6 +25,8 @@ export interface AppOptions {
   readonly tls?: Identity | null
 }
 
+const SMALL_BODY_BYTES = 1024 * 1024
+
 /** The whole server; it listens to nothing. */
 export function buildApp({ gateway, keys, config, log, tls }: AppOptions): FastifyInstance {
   const connections = connectionOptions(config.server)
@@ -38,7 +40,8 @@ export function buildApp({ gateway, keys, config, log, tls }: AppOptions): Fasti
     loggerInstance: log,
     // One line a request halves the rate; what fails is logged in errors.ts.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
-    bodyLimit: config.server.jsonLimitBytes,
+    // Only a print carries a document (routes/print.ts).
+    bodyLimit: Math.min(SMALL_BODY_BYTES, config.server.jsonLimitBytes),
     // A printer's path may be a long URI.
     routerOptions: { maxParamLength: 2048 },
     ajv: {

@@ -122,6 +122,9 @@ function refusalOf(error: FastifyError, bodyLimit: number): GatewayError | null 
   return null
 }
 
+/** A list of wrong values is told as far as a person would read it. */
+const MOST_PROBLEMS = 20
+
 function fieldProblems(errors: readonly FastifySchemaValidationError[], where: string): FieldProblem[] {
   const seen = new Map<string, FieldProblem>()
   for (const { keyword, instancePath, params, message } of errors) {
@@ -129,6 +132,7 @@ function fieldProblems(errors: readonly FastifySchemaValidationError[], where: s
     if (keyword === 'required' || keyword === 'additionalProperties')
       parts.push(String(params.missingProperty ?? params.additionalProperty))
     const field = parts.join('.') || where
+    if (seen.size === MOST_PROBLEMS) break
     if (!seen.has(field)) seen.set(field, { field, message: sentenceOf(keyword, params, message ?? 'is not valid') })
   }
   return [...seen.values()]

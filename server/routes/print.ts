@@ -70,6 +70,7 @@ export async function printRoutes(api: Api, { gateway, config }: RouteOptions): 
     '/print/:target',
     {
       config: { scopes: ['print'], does: 'print', takesRaw: true },
+      bodyLimit: config.server.jsonLimitBytes,
       // Before the body is read, whatever its size.
       onRequest: async () => {
         if (!(await gateway.hasRoom())) throw fail('DISK_FULL', [])

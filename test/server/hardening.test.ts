@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -178,6 +178,29 @@ t.test('nothing is decompressed, and nothing is taken for JSON that only looks l
     t.equal(response.statusCode, 415, JSON.stringify(odd))
   }
   t.same(gateway.asked, [])
+})
+
+t.test('the advisories of every dependency were looked up at the version in use', async (t) => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> }
+  const direct = read('docs/dependencies.md')
+    .split(/^## /m)
+    .find((section) => section.startsWith('Direct'))!
+  const rows = direct.matchAll(/^\| `([^`]+)` \| (\S+) \|/gm)
+  t.same(Object.fromEntries([...rows].map(([, name, version]) => [name, version])), dependencies)
+})
+
+t.test('only a print may be large, and of many wrong values some are told', async (t) => {
+  const { app, key } = await bench()
+  const headers = await key('admin')
+  const post = (url: string, payload: object) => app.inject({ method: 'POST', url: `/api/v1${url}`, headers, payload })
+  const scopes = Array<string>(100_000).fill('root')
+  const told = await post('/keys', { name: 'a', scopes })
+  t.equal(told.statusCode, 400)
+  t.equal(told.json().result.content.errors.length, 20)
+  const large = { name: 'a'.repeat(1_100_000), scopes: ['print'], content: 'x' }
+  t.match((await post('/keys', large)).json().result, { message: 'Document too large', content: { limit: 1_048_576 } })
+  t.equal((await post('/print/x', large)).statusCode, 200)
 })
 
 /** A PDF of a few hundred kB, of which a part inflates to so many MiB. */
