@@ -1,4 +1,4 @@
-import { CONFIG_FLAGS, type ConfigFlag, loadConfig } from '../../core/index.ts'
+import { CONFIG_FLAGS, type Config, type ConfigFlag, loadConfig } from '../../core/index.ts'
 import { serve } from '../serve.ts'
 import type { Command } from './command.ts'
 
@@ -33,12 +33,27 @@ export const serveCommand: Command = {
       await running.close()
       return 0
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      const { host, port } = config.server
-      if (code === 'EADDRINUSE') world.err(`Port ${port} on ${host} is in use; choose another with --port.`)
-      else if (code === 'EACCES' || code === 'EADDRNOTAVAIL') world.err((error as Error).message)
-      else throw error
+      const sentence = startProblem(error as NodeJS.ErrnoException, config)
+      if (sentence === null) throw error
+      world.err(sentence)
       return 1
     }
   },
+}
+
+/** Why the gateway could not start, where its surroundings are to blame; null: they are not. */
+function startProblem({ code, syscall }: NodeJS.ErrnoException, { server: { host, port }, data }: Config) {
+  if (syscall === 'mkdir') return `The data folder ${data} cannot be made (${code}); choose another with --data.`
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} on ${host} is in use; choose another with --port.`
+    case 'EACCES':
+      return `Port ${port} on ${host} is not for this user; choose another with --port, such as 8631.`
+    case 'EADDRNOTAVAIL':
+      return `${host} is no address of this machine; choose another with --host, such as 127.0.0.1 or 0.0.0.0.`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `Host ${host} is not known; choose another with --host, such as 127.0.0.1 or 0.0.0.0.`
+  }
+  return null
 }

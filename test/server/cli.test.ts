@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -41,7 +41,10 @@ t.test('help names every command and every flag', async (t) => {
 t.test('what is mistyped is told with the nearest right name, exit status 2', async (t) => {
   const cases: [string[], RegExp][] = [
     [['serv'], /Unknown command serv \(did you mean serve\?\)/],
-    [['elephant'], /Unknown command elephant; there are: serve, keys, printers, test, driver/],
+    [
+      ['elephant'],
+      /Unknown command elephant; there are: serve, keys, printers, printer, discover, identify, test, driver/,
+    ],
     [['keys', 'crate'], /keys: Unknown command crate \(did you mean create\?\); there are: create, list, revoke/],
     [['keys'], /A command is missing; there are: create, list, revoke/],
     [['serve', '--prot', '1'], /Unknown flag --prot \(did you mean --port\?\)/],
@@ -135,6 +138,27 @@ t.test('the gateway starts, answers, and ends when it is told to', async (t) => 
   t.notMatch(lines.join('\n'), 'pg_', 'where nobody watches, no key is printed')
   t.match(lines.join('\n'), join(folder, 'admin.key'))
   t.match(await run(['printers'], there), { status: 1, err: /No gateway answers/ })
+})
+
+t.test('a gateway that cannot start where it is told to says so in a line', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'serve-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'file'), '')
+  const taken = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => taken.once('listening', resolve))
+  t.teardown(() => void taken.close())
+  const { port } = taken.address() as AddressInfo
+  const cases: [string[], RegExp][] = [
+    [['--port', String(port)], /^Port \d+ on 127\.0\.0\.1 is in use; choose another with --port\.$/],
+    [['--port', '0', '--host', '192.0.2.1'], /^192\.0\.2\.1 is no address of this machine; .*--host/],
+    [['--port', '0', '--data', join(folder, 'file')], /^The data folder .*file cannot be made \(EEXIST\); .*--data/],
+  ]
+  for (const [argv, line] of cases) {
+    const data = argv.includes('--data') ? [] : ['--data', join(folder, 'data')]
+    const { status, err } = await run(['serve', '--spooler', 'direct', ...argv, ...data], { folder })
+    t.equal(status, 1, argv.join(' '))
+    t.match(err, line)
+  }
 })
 
 t.test('a driver that does not keep the contract is told why', async (t) => {
