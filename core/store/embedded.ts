@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail, GatewayError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -6,11 +5,13 @@ import type { PrinterRecord } from '../printers/printer.ts'
 import { type Committer, createCommitter } from './committer.ts'
 import { type Environment, openEnvironment } from './environment.ts'
 import { lockFolder } from './folder-lock.ts'
+import { makeFolder, syncFolder } from './folders.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createJobStore } from './jobs.ts'
 import { textKey } from './keys.ts'
 import { openRecords } from './records.ts'
 import { createSequence } from './sequence.ts'
+import { withSmallDocuments } from './small-documents.ts'
 import { openSpool } from './spool.ts'
 import type { ApiKeyRecord, Store } from './store.ts'
 
@@ -28,11 +29,15 @@ const VERSION_KEY = textKey('store version')
  * or STORE_UNUSABLE.
  */
 export async function createEmbeddedStore(folder: string, { log }: EmbeddedStoreOptions = {}): Promise<Store> {
-  await mkdir(join(folder, 'store'), { recursive: true, mode: 0o700 }).catch((error) => unusable(folder, error))
+  const tablesFolder = join(folder, 'store')
+  await makeFolder(folder)
+    .then(() => makeFolder(tablesFolder))
+    .catch((error) => unusable(folder, error))
   const lock = await lockFolder(folder).catch((error) => unusable(folder, error))
   let tables: Environment | null = null
   try {
-    tables = openEnvironment(folder, join(folder, 'store'))
+    tables = openEnvironment(folder, tablesFolder)
+    await syncFolder(tablesFolder)
     const committer = createCommitter(tables, log ?? null)
     await checkVersion(folder, tables, committer)
     const parts = await openParts(folder, tables, committer)
@@ -53,7 +58,9 @@ export async function createEmbeddedStore(folder: string, { log }: EmbeddedStore
 }
 
 async function openParts(folder: string, tables: Environment, committer: Committer): Promise<Omit<Store, 'close'>> {
-  const spool = await openSpool(join(folder, 'spool'), (name) => tables.documents.doesExist(textKey(name)))
+  const isHeld = (name: string) => tables.documents.doesExist(textKey(name))
+  const files = await openSpool(join(folder, 'spool'), isHeld)
+  const spool = await withSmallDocuments({ tables, committer, files, isHeld })
   const idempotency = createIdempotency(tables, committer)
   const sequence = await createSequence(tables, committer)
   const printers = openRecords<PrinterRecord>(tables, committer, 'printer')

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, rmSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { fail } from '../errors.ts'
@@ -21,6 +21,8 @@ export interface Environment {
   readonly keys: Table
   /** Names in the spool that a job holds. */
   readonly documents: Table
+  /** Name → a small document, a character a byte. */
+  readonly smallDocuments: Table
   /** Printers, API keys, settings and the store's own facts, by kind and name. */
   readonly records: Table
 }
@@ -53,6 +55,7 @@ export function openEnvironment(folder: string, path: string): Environment {
       completed: table('completed'),
       keys: table('keys'),
       documents: table('documents'),
+      smallDocuments: table('smallDocuments'),
       records: table('records'),
     }
   } catch (cause) {
@@ -60,21 +63,42 @@ export function openEnvironment(folder: string, path: string): Environment {
   }
 }
 
-// liblmdb, mdb.c: MDB_MAGIC in the first meta page, behind the page's header.
+// liblmdb, mdb.c, MDB_meta: MDB_MAGIC and mm_txnid in each of the two meta pages that a file begins with.
+const PAGE_BYTES = 4096
+const FLAGS_AT = 18
+const P_META = 8
 const MAGIC = 0xbeefc0de
 const MAGIC_AT = 24
-const META_BYTES = 8192
+const TXNID_AT = 152
+/** What has been written before the first commit is through is less. */
+const UNBORN_BYTES = 65_536
 
 /** The library ends the whole process when it meets a file that is not its own, so that is found out before. */
 function checkHeader(file: string): void {
-  const head = Buffer.alloc(META_BYTES + 1)
+  const head = Buffer.alloc(2 * PAGE_BYTES)
   const bytes = readHead(file, head)
-  if (bytes === 0 || (bytes >= META_BYTES && head.readUInt32LE(MAGIC_AT) === MAGIC)) return
-  if (bytes > META_BYTES || head.some((byte) => byte !== 0)) throw new Error(`${file} is damaged, or no store at all`)
-  // Made, and the power went before the first byte was on disk: nothing was ever kept here.
+  if (bytes === 0) return
+  const metas = [head.subarray(0, PAGE_BYTES), head.subarray(PAGE_BYTES)]
+  const committed = metas.some((meta) => meta.readBigUInt64LE(TXNID_AT) > 0n)
+  if (committed && metas.every((meta) => meta.readUInt32LE(MAGIC_AT) === MAGIC)) return
+  if (committed || bytes > UNBORN_BYTES || !metas.every(isBegun))
+    throw new Error(`${file} is damaged, or no store at all`)
+  // Made, and the power went before the first commit was on disk: nothing was ever kept here.
   rmSync(file)
 }
 
+/** Whether a page is, as far as it goes, a new store's meta page. */
+function isBegun(meta: Buffer, number: number): boolean {
+  const begin = Buffer.alloc(MAGIC_AT + 4)
+  begin[0] = number
+  begin[FLAGS_AT] = P_META
+  begin.writeUInt32LE(MAGIC, MAGIC_AT)
+  const differs = begin.some((byte, at) => meta[at] !== 0 && meta[at] !== byte)
+  const further = meta.readUInt32LE(MAGIC_AT) === MAGIC || meta.subarray(begin.length).every((byte) => byte === 0)
+  return !differs && further
+}
+
+/** Gives the size of the file; 0: there is none. */
 function readHead(file: string, into: Buffer): number {
   let handle: number
   try {
@@ -84,7 +108,8 @@ function readHead(file: string, into: Buffer): number {
     throw error
   }
   try {
-    return readSync(handle, into)
+    readSync(handle, into)
+    return fstatSync(handle).size
   } finally {
     closeSync(handle)
   }

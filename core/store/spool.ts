@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { access, type FileHandle, mkdir, open, opendir, rename, rm, statfs } from 'node:fs/promises'
+import { access, type FileHandle, open, opendir, rename, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder, syncFolder } from './folders.ts'
 import type { SpoolStore, SpoolWriter } from './store.ts'
 import { writeError } from './write-error.ts'
 
@@ -10,21 +11,14 @@ const NAME = /^[0-9a-f]{24}$/
 
 /** Documents as files of a folder. What `isHeld` does not know, and what was never finished, is removed first. */
 export async function openSpool(folder: string, isHeld: (name: string) => boolean): Promise<SpoolStore> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   for await (const entry of await opendir(folder))
     if (!NAME.test(entry.name) || !isHeld(entry.name)) await rm(join(folder, entry.name), { recursive: true })
 
   const path = (name: string) => join(folder, name)
-  const syncFolder = shared(async () => {
-    const handle = await open(folder, 'r')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-  })
+  const sync = shared(() => syncFolder(folder))
   return {
-    create: () => begin(path, syncFolder).catch(rethrow),
+    create: () => begin(path, sync).catch(rethrow),
     open: (name) => createReadStream(path(name)),
     has: (name) =>
       access(path(name)).then(
@@ -39,7 +33,7 @@ export async function openSpool(folder: string, isHeld: (name: string) => boolea
   }
 }
 
-async function begin(path: (name: string) => string, syncFolder: () => Promise<void>): Promise<SpoolWriter> {
+async function begin(path: (name: string) => string, sync: () => Promise<void>): Promise<SpoolWriter> {
   const name = randomBytes(12).toString('hex')
   const part = path(name) + PART
   const handle = await open(part, 'wx', 0o600)
@@ -50,7 +44,7 @@ async function begin(path: (name: string) => string, syncFolder: () => Promise<v
         if (stable) await handle.datasync()
         await handle.close()
         await rename(part, path(name))
-        if (stable) await syncFolder()
+        if (stable) await sync()
         return name
       } catch (error) {
         throw writeError(error)

@@ -10,6 +10,7 @@ import type { GatewayError } from '../../core/errors.ts'
 import type { JobRecord } from '../../core/jobs/job.ts'
 import type { PrinterRecord } from '../../core/printers/printer.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
+import { SMALL_BYTES } from '../../core/store/small-documents.ts'
 import type { ApiKeyRecord, IdempotencyEntry, JobFilter, Store } from '../../core/store/store.ts'
 
 const STABLE = { stable: true }
@@ -366,33 +367,41 @@ t.test('a document is there whole or not at all, and nothing is left lying about
   const folder = newFolder(t)
   const spool = join(folder, 'spool')
   const first = await createEmbeddedStore(folder)
-  const held = await keepDocument(first, 'held')
+  const large = (text: string) => text.padEnd(SMALL_BYTES + 1, '.')
+  const held = await keepDocument(first, large('held'))
+  const small = await keepDocument(first, 'small and held')
+  const smallJob = { document: { spool: small, size: 14, sha256: 'ab', type: 'text/plain' } }
+  await first.jobs.create(await newJob(first, smallJob), null, STABLE)
   await first.jobs.create(
     await newJob(first, { document: { spool: held, size: 4, sha256: 'ab', type: 'text/plain' } }),
     null,
     STABLE,
   )
-  await keepDocument(first, 'of a job that was never written', LOOSE)
+  await keepDocument(first, large('of a job that was never written'), LOOSE)
+  const lost = await keepDocument(first, 'of a job that was never written')
   const dropped = await first.spool.create()
-  await dropped.write(Buffer.from('half'))
+  await dropped.write(Buffer.from(large('half')))
   await dropped.discard()
   t.equal(readdirSync(spool).length, 2)
   t.ok((await first.spool.free())! > 0)
   await t.rejects(readDocument(first, 'f'.repeat(24)))
   t.notOk(await first.spool.has('f'.repeat(24)))
-  await Promise.all(Array.from({ length: 20 }, (_, i) => keepDocument(first, `at once ${i}`)))
+  await Promise.all(Array.from({ length: 20 }, (_, i) => keepDocument(first, large(`at once ${i}`))))
   await first.close()
 
   writeFileSync(join(spool, `${'a'.repeat(24)}.part`), 'half')
   writeFileSync(join(spool, 'stray.txt'), '')
-  await openStore(t, folder)
+  const second = await openStore(t, folder)
   t.same(readdirSync(spool), [held])
+  t.equal(await readDocument(second, small), 'small and held')
+  t.equal(await readDocument(second, held), large('held'))
+  t.notOk(await second.spool.has(lost))
 })
 
 t.test('only their owner can read the files', async (t) => {
   const folder = join(newFolder(t), 'data')
   const store = await openStore(t, folder)
-  await keepDocument(store, 'secret')
+  await keepDocument(store, 'secret'.padEnd(SMALL_BYTES + 1))
   const modes = (path: string): [string, string][] =>
     readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
       const mode = (statSync(join(path, entry.name)).mode & 0o777).toString(8)
