@@ -22,7 +22,7 @@ import { recoverJobs } from './jobs/recover.ts'
 import { createRunner } from './jobs/runner.ts'
 import { createScreening } from './jobs/screening.ts'
 import { pause } from './jobs/time.ts'
-import { createUsbBus } from './links/usb-bus.ts'
+import { createUsbBus, type UsbBus } from './links/usb-bus.ts'
 import type { Log } from './log.ts'
 import { identifyPrinter } from './printers/identify.ts'
 import { capabilitiesOf, driverOf, type LivePrinter, printerOf, refusalOf } from './printers/live.ts'
@@ -43,6 +43,8 @@ export interface GatewayParts {
   readonly baseDir: string
   /** Where printers are looked for, in place of what the configuration switches on. */
   readonly sources?: readonly DiscoverySource[]
+  /** The USB bus that is looked at and printed on; default: the machine's. */
+  readonly usb?: UsbBus
 }
 
 const EXPIRY_TICK_MS = 30_000
@@ -57,6 +59,7 @@ export async function createGateway({
   log,
   baseDir,
   sources,
+  usb = createUsbBus(),
 }: GatewayParts): Promise<Gateway> {
   const config = { ...configured, spooler: await chooseSpooler(configured, store.settings, log) }
   const drivers = await loadDrivers(shipped, config.drivers, baseDir)
@@ -66,7 +69,7 @@ export async function createGateway({
     configured: config.printers,
     now: Date.now,
   })
-  const spooler = createSpooler({ config, settings: store.settings, log })
+  const spooler = createSpooler({ config, usb, settings: store.settings, log })
   const renderer = createRenderer()
   const intake = createIntake({ spool: store.spool, config: config.documents })
   const screening = createScreening(drivers)
@@ -78,7 +81,7 @@ export async function createGateway({
   const statuses = createStatusDesk(spooler, (printer) => askBeside(printer, config), log, askMib)
   const discovery = createDiscovery({
     config,
-    sources: sources ?? createSources(config, createUsbBus()),
+    sources: sources ?? createSources(config, usb),
     registry,
     log,
     async ask(paths, withinMs) {

@@ -3,6 +3,7 @@ import type { UsbBus } from '../links/usb-bus.ts'
 import { createCupsSource } from './cups.ts'
 import { createMdnsSource } from './mdns.ts'
 import { createRangesSource, readRange } from './ranges.ts'
+import { serialSource } from './serial.ts'
 import { createSnmpSource } from './snmp.ts'
 import type { DiscoverySource } from './source.ts'
 import { usbSource } from './usb.ts'
@@ -12,6 +13,8 @@ export function createSources({ discovery, cups, snmp }: Config, bus: UsbBus): r
   const ranges = discovery.ranges.map(readRange).filter((range) => range !== null)
   return [
     discovery.usb && usbSource({ bus }),
+    // Most serial ports are at the end of a USB cable.
+    discovery.usb && serialSource(),
     discovery.mdns && createMdnsSource(),
     discovery.cups && createCupsSource({ url: cups.url }),
     discovery.snmp && createSnmpSource({ community: snmp.community }),

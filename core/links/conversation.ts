@@ -71,9 +71,9 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
     wire.cut(inJob)
     broke(new LinkError('aborted', 'the job was canceled'))
   }
-  const stalled = () => {
+  const stalled = (forMs: number) => {
     wire.cut(inJob)
-    broke(new LinkError('stalled', `the printer took no data for ${Math.round(stallMs / 1000)} s`))
+    broke(new LinkError('stalled', `the printer took no data for ${Math.ceil(forMs / 1000)} s`))
   }
 
   const hear = (message: Message) => {
@@ -88,7 +88,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
   }
   const drained = () =>
     new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(stalled, stallMs)
+      const timer = setTimeout(stalled, stallMs, stallMs)
       wake = (moved) => {
         if (moved) timer.refresh()
         if (!error && !closed && wire.full) return
@@ -144,7 +144,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
         wire.write(bytes)
       })
     },
-    finish(quietMs) {
+    finish(quietMs, patienceMs = stallMs) {
       return new Promise<LinkEnd>((resolve) => {
         let left = false
         let movedAtMs = performance.now()
@@ -157,8 +157,8 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
           if (error) return settle('broken')
           if (left) return settle('quiet')
           // What we still hold has not been taken: that is no silence, but a device that stands still.
-          const leftMs = movedAtMs + stallMs - performance.now()
-          if (leftMs <= 0) return stalled()
+          const leftMs = movedAtMs + patienceMs - performance.now()
+          if (leftMs <= 0) return stalled(patienceMs)
           timer = setTimeout(quiet, Math.min(leftMs, quietMs))
         }
         let timer = setTimeout(quiet, quietMs)

@@ -55,9 +55,10 @@ export interface Link {
   ask(question: Bytes, kind: string, count: number, budgetMs: number): Promise<readonly Bytes[]>
   /**
    * Ends our side and waits for the device to close its own, to take the last byte where that can be told, or to stay
-   * quiet for `quietMs`. Resolves when the device is free for its next client.
+   * quiet for `quietMs`. Bytes that have not left are waited for as long as they move, or for `stallMs` (a send's, unless
+   * given). Resolves when the device is free for its next client.
    */
-  finish(quietMs: number): Promise<LinkEnd>
+  finish(quietMs: number, stallMs?: number): Promise<LinkEnd>
   /** At once, whatever is under way. */
   destroy(): void
 }

@@ -1,5 +1,6 @@
 import type { Config, SpoolerKind } from '../config.ts'
 import { cleanText, ippTexts } from '../driver/index.ts'
+import type { UsbBus } from '../links/usb-bus.ts'
 import type { Log } from '../log.ts'
 import { type LivePrinter, spoolerOf } from '../printers/live.ts'
 import type { SettingStore } from '../store/store.ts'
@@ -49,13 +50,15 @@ export async function cupsVersion(url: string): Promise<string | null> {
 
 export interface SpoolerParts {
   readonly config: Config
+  /** The bus that discovery looks at, too. */
+  readonly usb?: UsbBus
   readonly settings: SettingStore
   readonly log: Log
 }
 
 /** The spooler of every printer: its own choice, else the configured one; CUPS is spoken to when a printer needs it. */
-export function createSpooler({ config, settings, log }: SpoolerParts): Spooler {
-  const direct = createDirectSpooler(config)
+export function createSpooler({ config, usb, settings, log }: SpoolerParts): Spooler {
+  const direct = createDirectSpooler(config, usb)
   let cups: Spooler | null = null
   const of = (printer: LivePrinter): Spooler => {
     if (spoolerOf(printer, config) === 'direct') return direct

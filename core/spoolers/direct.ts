@@ -1,14 +1,18 @@
 import type { Config } from '../config.ts'
-import { LinkError } from '../links/link.ts'
+import { type Link, LinkError } from '../links/link.ts'
 import { createParking } from '../links/parking.ts'
+import { openSerial } from '../links/serial.ts'
 import { openTcp } from '../links/tcp.ts'
+import { openUsb, type UsbLink } from '../links/usb.ts'
+import { createUsbBus, type UsbBus } from '../links/usb-bus.ts'
 import { driverOf, type LivePrinter, preflightOf } from '../printers/live.ts'
 import { followIppJob, ippSession } from './ipp-session.ts'
+import { withPortStatus } from './port-status.ts'
 import { type Patience, rawSession } from './raw-session.ts'
 import type { Session, Spooler } from './spooler.ts'
 
-/** The embedded spooler: links for raw families, IPP for IPP printers. */
-export function createDirectSpooler(config: Config): Spooler {
+/** The embedded spooler: links for raw families, IPP for IPP printers. `usb`: the bus that discovery looks at, too. */
+export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()): Spooler {
   const patience: Patience = {
     probeMs: config.preflight.budgetMs,
     quietMs: config.jobs.quietMs,
@@ -18,35 +22,44 @@ export function createDirectSpooler(config: Config): Spooler {
   const parking = createParking()
   const openRaw = async (printer: LivePrinter, signal: AbortSignal): Promise<Session> => {
     const driver = driverOf(printer)
-    const { host, port } = printer.address.connection
-    const openPort = (at: number) =>
-      openTcp({
-        host: host!,
-        port: at,
-        frames: driver.messages ?? {},
-        connectMs: config.preflight.budgetMs,
-        stallMs: config.jobs.stallMs,
-        signal,
-      })
-    const openLink = () => openPort(port!)
-    const link = parking.take(printer) ?? (await openLink())
+    const { address } = printer
+    const withinMs = config.preflight.budgetMs
+    const usual = { frames: driver.messages ?? {}, stallMs: config.jobs.stallMs, signal }
+    const openPort = (port: number) => {
+      const { host } = address.connection
+      if (host === undefined) throw new LinkError('unusable', 'the printer is not on a network')
+      return openTcp({ ...usual, host, port, connectMs: withinMs })
+    }
+    const openLink = async (): Promise<Link> => {
+      if (address.scheme === 'serial') return openSerial({ ...usual, uri: address.uri, openMs: withinMs })
+      if (address.scheme !== 'usb') return openPort(address.connection.port!)
+      return openUsb({ ...usual, bus: usb, uri: address.uri, connectMs: withinMs })
+    }
+    let link = parking.take(printer) ?? (await openLink())
     printer.localAddress = link.localAddress
-    return rawSession(link, {
+    const asks = preflightOf(printer, config) !== 'off'
+    const session = rawSession(link, {
       printer,
       driver,
       patience,
-      asks: preflightOf(printer, config) !== 'off',
-      openLink,
-      openSide: openPort,
+      asks,
+      async openLink() {
+        link = await openLink()
+        return link
+      },
+      openSide: async (port) => openPort(port),
       park: (kept) => parking.park(printer, kept),
       community: config.snmp.community,
     })
+    if (!asks || address.scheme !== 'usb') return session
+    const driverAsks = driver.probes.some(({ via, over }) => via === 'link' && (over?.includes('usb') ?? true))
+    return withPortStatus(session, { asks: driverAsks, status: () => portStatusOf(link) })
   }
   return {
     kind: 'direct',
     async open(printer, signal) {
       const { link, scheme } = printer.address
-      if (link === 'tcp' && scheme === 'tcp') return openRaw(printer, signal)
+      if (scheme === 'tcp' || scheme === 'usb' || scheme === 'serial') return openRaw(printer, signal)
       if (link === 'ipp' && scheme !== 'cups')
         return ippSession({
           printer,
@@ -62,3 +75,5 @@ export function createDirectSpooler(config: Config): Spooler {
     },
   }
 }
+
+const portStatusOf = async (link: Link) => ('portStatus' in link ? (link as UsbLink).portStatus() : null)

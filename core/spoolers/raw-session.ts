@@ -198,7 +198,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       if (answered === 'on the link') heard.answeredAfterLastByte = true
       const verdict = await judge(plan, heard, true)
       if (verdict?.outcome === 'failed') {
-        await link.finish(patience.quietMs)
+        await link.finish(patience.quietMs, patience.quietMs)
         return failure(verdict.conditions)
       }
       if (verdict?.outcome === 'printed') proven = 'confirmed'
@@ -235,7 +235,8 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       if (keeps) return options.park(link)
       if (!link.closed && !link.error) {
         if (release) await link.send(release)
-        await link.finish(Math.min(patience.quietMs, CLOSE_MS))
+        const closeMs = Math.min(patience.quietMs, CLOSE_MS)
+        await link.finish(closeMs, closeMs)
       }
       link.destroy()
     },

@@ -8,6 +8,7 @@ import { createGateway } from '../../core/create-gateway.ts'
 import type { DiscoverySource } from '../../core/discovery/source.ts'
 import type { AnyDriver, Bytes } from '../../core/driver/index.ts'
 import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
+import type { UsbBus } from '../../core/links/usb-bus.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 
@@ -26,6 +27,7 @@ type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } 
   discovery?: Partial<Config['discovery']>
   /** Where printers are looked for; absent: nowhere. */
   sources?: readonly DiscoverySource[]
+  usb?: UsbBus
   /** The folder of an earlier gateway, which has been closed. */
   folder?: string
 }
@@ -57,6 +59,7 @@ export async function startRig(
     log,
     baseDir: folder,
     sources: settings.sources ?? [],
+    ...(settings.usb && { usb: settings.usb }),
   })
   let closed: Promise<void> | null = null
   const close = () => {

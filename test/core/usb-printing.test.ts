@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Config } from '../../core/config.ts'
+import { usbSource } from '../../core/discovery/usb.ts'
+import { createUsbBus } from '../../core/links/usb-bus.ts'
+import { escposEngine } from '../../fixtures/virtual/escpos.ts'
+import { ptouchQlEngine } from '../../fixtures/virtual/ptouch-ql.ts'
+import { rawEngine } from '../../fixtures/virtual/raw.ts'
+import { createFakeUsb } from '../../fixtures/virtual/usb.ts'
+import { zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { anybody, startRig } from './rig.ts'
+
+const ZEBRA = { vendor: 0x0a5f, product: 0x0166, serialNumber: 'D2J2048', deviceId: 'MFG:Zebra;CMD:ZPL;MDL:ZD421;' }
+const LABEL = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
+
+async function startUsbRig(t: Test, settings: { readonly jobs?: Partial<Config['jobs']> } = {}) {
+  const fake = createFakeUsb()
+  const bus = createUsbBus({ load: async () => fake.usb, sysfs: '/nowhere', answerMs: 100 })
+  const rig = await startRig(t, { ...settings, usb: bus, sources: [usbSource({ bus, settleMs: 5, againMs: 50 })] })
+  return { ...rig, ...fake, bus }
+}
+
+t.test('a printer on USB is found, asked, printed to and proven like any other', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t)
+  const zebra = plug(zplEngine(), ZEBRA)
+  await gateway.discover()
+  const path = 'usb_sn_D2J2048'
+  t.match(await gateway.printer(path, anybody), {
+    driver: 'zpl',
+    status: 'idle',
+    localAddress: '1-1',
+    identity: 'strong',
+  })
+  t.match(await print(path, LABEL), { outcome: 'completed', job: { state: 'completed' } })
+  t.equal(zebra.printed.toString(), LABEL)
+  zebra.state.headOpen = true
+  const refused = await print(path, LABEL)
+  t.match(refused, { outcome: 'notReady' })
+  t.match(refused.job.error, /print head open/)
+  t.equal(zebra.printed.toString(), LABEL, 'and nothing more is printed')
+})
+
+t.test('labels and receipts are confirmed over USB', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t)
+  const brother = plug(ptouchQlEngine({ model: 'QL-800', silent: false }), {
+    vendor: 0x04f9,
+    product: 0x209b,
+    serialNumber: '000G1Z123456',
+    deviceId: 'MFG:Brother;CMD:PT-CBP;MDL:QL-800;CLS:PRINTER;',
+  })
+  plug(escposEngine(), { vendor: 0x04b8, product: 0x0e28, deviceId: 'MFG:EPSON;CMD:ESC/POS;MDL:TM-T20III;' })
+  await gateway.discover()
+  brother.fault('empty-reads')
+  const label = await gateway.testPrint({ target: 'usb_sn_000G1Z123456', media: '62mm', caller: anybody })
+  t.match(label.job, { state: 'completed', evidence: 'confirmed' }, label.job.error ?? '')
+  const receipt = await print('usb_04b8_0e28_1-2', Buffer.from('Hello\n'))
+  t.match(receipt.job, { state: 'completed', evidence: 'confirmed' }, receipt.job.error ?? '')
+})
+
+t.test('a printer that says nothing of itself is asked by the printer class, and has taken every byte', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t)
+  plug(rawEngine(), { vendor: 0x03f0, product: 0x0517, serialNumber: 'A', portStatus: 0x30 })
+  plug(rawEngine(), { vendor: 0x03f0, product: 0x0517, serialNumber: 'SN-OK' })
+  await gateway.discover()
+  t.match(await gateway.printer('usb_sn_SN-OK', anybody), { driver: 'raw-tcp', status: 'idle' })
+  t.match((await print('usb_sn_SN-OK', 'page')).job, { state: 'completed', evidence: 'sent' })
+  const [empty] = gateway.printers(anybody).filter(({ path }) => path !== 'usb_sn_SN-OK')
+  t.match(await gateway.printer(empty!.path, anybody), { status: 'stopped', statusReasons: ['media-empty-error'] })
+})
+
+t.test('a job that is canceled or whose printer is unplugged says that it may have printed', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t, { jobs: { stallMs: 10_000 } })
+  const zebra = plug(rawEngine(), { ...ZEBRA, deviceId: 'MFG:Any;MDL:Thing;' })
+  await gateway.discover()
+  const path = 'usb_sn_D2J2048'
+  zebra.fault('takes-nothing')
+  const { job } = await print(path, Buffer.alloc(300_000, 'x'), { wait: false })
+  while (!zebra.log.includes('claim 0') || (await gateway.job(job.jobId, anybody)).state !== 'printing') await sleep(5)
+  await gateway.cancel(job.jobId, anybody)
+  t.match(await gateway.job(job.jobId, anybody), { state: 'failed', error: 'Canceled' })
+  zebra.fault(null)
+  while (zebra.log.at(-1) !== 'release 0') await sleep(5)
+  t.ok(zebra.log.includes('soft reset'), 'it has forgotten the half of it')
+
+  const printing = print(path, Buffer.alloc(300_000, 'y'))
+  zebra.fault('takes-nothing')
+  await sleep(50)
+  zebra.unplug()
+  t.match((await printing).job, { state: 'failed', error: /unplugged/, mayHavePrinted: true })
+})
