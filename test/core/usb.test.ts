@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import t from 'tap'
 import type { Found } from '../../core/discovery/source.ts'
 import { usbSource } from '../../core/discovery/usb.ts'
@@ -9,6 +10,7 @@ import { detect } from '../../core/driver/detect.ts'
 import { openUsb } from '../../core/links/usb.ts'
 import { loadUsb } from '../../core/links/usb-api.ts'
 import { createUsbBus } from '../../core/links/usb-bus.ts'
+import { readDeviceIdAnswer } from '../../core/links/usb-class.ts'
 import { readPrinterUri } from '../../core/printers/path.ts'
 import { drivers } from '../../drivers/index.ts'
 import { rawEngine } from '../../fixtures/virtual/raw.ts'
@@ -84,6 +86,12 @@ t.test('the length of a device id is understood however it is sent', async (t) =
     const { scan } = await startBus({ ...ZEBRA, idLength })
     t.strictSame((await scan())[0]?.facts.commandSet, ['ZPL'], idLength)
   }
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 1100 }), (bytes) => {
+      const text = readDeviceIdAnswer(Buffer.from(bytes))
+      return text === null || (text.length > 0 && text.length <= bytes.length)
+    }),
+  )
   const { scan } = await startBus({ ...ZEBRA, deviceId: '' })
   t.match((await scan())[0]?.facts, { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL' }, 'no id: the strings')
 })
