@@ -81,7 +81,10 @@ export async function gateway(
   const key = `pg_${randomBytes(32).toString('base64url')}`
   const printers = ports.map((port) => ({ uri: `tcp://127.0.0.1:${port}`, driver: 'zpl' }))
   const file = join(folder, 'print-gateway.json')
-  writeFileSync(file, JSON.stringify({ server: { port: 0 }, data: './data', spooler: 'direct', printers, ...settings }))
+  // What is measured is this machine: nothing is looked for on its networks.
+  const discovery = { onStart: false, usb: false, mdns: false, cups: false }
+  const usual = { server: { port: 0 }, data: './data', spooler: 'direct', discovery, printers }
+  writeFileSync(file, JSON.stringify({ ...usual, ...settings }))
   process.env.PRINT_GATEWAY_API_KEY = key
   const began = performance.now()
   const main = new URL('../dist/server/main.js', import.meta.url).pathname

@@ -132,7 +132,13 @@ export const ConfigFileSchema = Type.Object(
         mdns: Flag(true),
         cups: Flag(true),
         snmp: Flag(false),
-        ranges: Texts(),
+        ranges: Type.Array(
+          Type.String({
+            pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$',
+            description: 'an address or a range of them such as "192.0.2.0/24"',
+          }),
+          { default: [] },
+        ),
         timeout: Duration('4s'),
       },
       section,

@@ -4,6 +4,7 @@ import { Ajv } from 'ajv'
 import { type ConfigFlag, isObject, overlay, PREFIX } from './config-overlay.ts'
 import { problemLines } from './config-problems.ts'
 import { type ConfigFile, ConfigFileSchema } from './config-schema.ts'
+import { rangeProblems } from './discovery/ranges.ts'
 import { fail } from './errors.ts'
 import { readDuration, readSize } from './units.ts'
 
@@ -158,7 +159,8 @@ export function loadConfig({ file, env, flags, folder }: ConfigSources): Config 
   takeCupsServer(raw, origins, env.CUPS_SERVER)
 
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, allowUnionTypes: true })
-  if (!ajv.validate(ConfigFileSchema, raw)) problems.unshift(...problemLines(ajv.errors ?? [], origins))
+  if (ajv.validate(ConfigFileSchema, raw)) problems.push(...rangeProblems((raw as ConfigFile).discovery.ranges))
+  else problems.unshift(...problemLines(ajv.errors ?? [], origins))
   if (problems.length > 0) throw fail('CONFIG_INVALID', [problems.join('\n')])
   return freeze(inBaseUnits(raw as ConfigFile, resolve(folder), env[`${PREFIX}API_KEY`] || null))
 }

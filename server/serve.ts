@@ -40,7 +40,7 @@ export async function serve({ config, folder, demo: wanted, isTerminal, say }: S
   const demo = wanted ? await startDemo(config, say) : null
   const store = await createEmbeddedStore(config.data, { log })
   const gateway = await createGateway({
-    config: demo ? { ...config, printers: [...config.printers, ...demo.printers] } : config,
+    config: demo ? demoConfig(config, demo) : config,
     drivers,
     store,
     build: readBuild(),
@@ -61,7 +61,7 @@ export async function serve({ config, folder, demo: wanted, isTerminal, say }: S
 
   const url = addressOf(app, config)
   say(`print-gateway ${readBuild().version} listens on ${url}`)
-  if (first)
+  if (first && !demo)
     say(isTerminal ? `Its first key, an administrator's: ${first.secret}` : `Its first key is in ${first.file}`)
   if (demo) sayDemo(demo, url, config, say)
   if (config.server.tls === null) return { url, close: () => close(app, gateway, demo) }
@@ -80,6 +80,13 @@ async function startDemo(config: Config, say: (line: string) => void): Promise<D
   const { startDemo: start } = await import('./demo.ts')
   return start(join(config.data, 'demo'), say)
 }
+
+/** The demo's printers are on this machine; nothing is sent to any network to look for others. */
+const demoConfig = (config: Config, { printers }: Demo): Config => ({
+  ...config,
+  printers: [...config.printers, ...printers],
+  discovery: { ...config.discovery, onStart: false, mdns: false, cups: false, snmp: false, ranges: [] },
+})
 
 /** Virtual printers get new ports with every start; those of the last one are gone for good. */
 async function forgetOldDemo(gateway: Gateway, demo: Demo): Promise<void> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identifyBySnmp } from '../channels/printer-mib.ts'
 import type { Config } from '../config.ts'
@@ -55,6 +56,7 @@ interface Outcome {
 export function createDiscovery({ config, sources, registry, log, ask }: DiscoveryParts): Discovery {
   const { timeoutMs } = config.discovery
   const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
   const failures = new Map<string, number>()
   let running: Promise<void> | null = null
   let last: SearchReport | null = null
@@ -72,6 +74,7 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
     const over = new AbortController()
     const timer = setTimeout(() => over.abort(), timeoutMs * SOURCES_SHARE)
     const signal = AbortSignal.any([over.signal, stop.signal])
+    setMaxListeners(0, signal)
     const know = createKnower(config, left, stop.signal)
     const found: { source: string; found: Promise<Found> }[] = []
     const outcomes = await Promise.all(
@@ -175,7 +178,7 @@ async function drain(source: DiscoverySource, signal: AbortSignal, take: (found:
 
 const afterAbort = (signal: AbortSignal, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
-    const end = () => void setTimeout(resolve, graceMs).unref()
+    const end = () => void setTimeout(resolve, graceMs)
     if (signal.aborted) end()
     else signal.addEventListener('abort', end, { once: true })
   })
@@ -210,7 +213,7 @@ function createKnower({ discovery, snmp }: DiscoveryParts['config'], left: () =>
       /^(ipp|http)s?$/.test(scheme) && !byIpp ? turn(() => askIpp(found.uri, left(), stop)) : null,
       discovery.snmp && found.localAddress ? identified(found.localAddress) : null,
     ])
-    const facts = { ...found.facts, ...told?.facts, ...found.facts, ...said }
+    const facts = { ...told?.facts, ...found.facts, ...said }
     return { ...found, facts, deviceId: deviceIdsOf(facts)[0] ?? found.deviceId }
   }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { BlockList, connect, isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Facts } from '../driver/facts.ts'
@@ -55,6 +56,20 @@ export function readRange(cidr: string): AddressRange | null {
   }
 }
 
+/** What is wrong with configured ranges, a line each. */
+export function rangeProblems(cidrs: readonly string[]): string[] {
+  const ranges = cidrs.map(readRange)
+  const wrong = ranges.flatMap((range, i) =>
+    range
+      ? []
+      : [`discovery.ranges[${i}]: found "${cidrs[i]}"; allowed: an address or a range of them such as "192.0.2.0/24"`],
+  )
+  const count = ranges.reduce((sum, range) => sum + (range?.count ?? 0), 0)
+  if (count > MOST_ADDRESSES)
+    wrong.push(`discovery.ranges: found ${count} addresses; allowed: ${MOST_ADDRESSES} in all`)
+  return wrong
+}
+
 function numberOf(address: string, family: number): bigint {
   if (family === 4) return BigInt(address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0))
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
@@ -85,6 +100,7 @@ export function createRangesSource({ ranges, ports = PORTS, connectsPerSecond }:
   return {
     name: 'ranges',
     async *scan(signal) {
+      setMaxListeners(0, signal)
       const turn = createTurns(connectsPerSecond ?? CONNECTS_PER_SECOND)
       const isOpen = async (host: string, port: number) =>
         allowed.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6') &&

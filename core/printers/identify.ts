@@ -69,15 +69,14 @@ export async function identifyPrinter(printer: LivePrinter, options: IdentifyOpt
     steps.push({ by, sent, heard: answer.heard, note: null })
     facts = { ...facts, ...answer.facts }
   }
-  for (const question of questionsFor(printer, options)) {
-    if (facts.commandSet) break
-    if (!question.onLink) await run(question)
-    else {
-      const asked = printer.lane.tryNow(() => run(question))
-      if (asked) await asked
-      else steps.push({ by: question.by, sent: null, heard: null, note: 'a job is on its link' })
-    }
+  const runAll = async (questions: readonly Question[]) => {
+    for (const question of questions) if (!facts.commandSet) await run(question)
   }
+  const questions = questionsFor(printer, options)
+  const onLink = questions.filter((question) => question.onLink)
+  await runAll(questions.filter((question) => !question.onLink))
+  if (onLink.length > 0 && !facts.commandSet && !(await printer.lane.tryNow(() => runAll(onLink).then(() => true))))
+    for (const { by } of onLink) steps.push({ by, sent: null, heard: null, note: 'a job is on its link' })
   if (!facts.commandSet && printer.address.link === 'tcp' && !options.mayPrint)
     steps.push({ by: '~HI', sent: null, heard: null, note: 'not asked without "mayPrint": other printers print it' })
   return { steps, facts }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { Facts, LinkKind, Scheme } from '../driver/index.ts'
 import { fail } from '../errors.ts'
 import { readSerialSettings } from '../links/serial-settings.ts'
@@ -55,10 +56,11 @@ export function readPrinterUri(text: string): Address {
   if (scheme === 'usb') return usbAddress(url, invalid)
   if (scheme === 'serial') return serialAddress(url, invalid)
   if (scheme === 'cups') return cupsAddress(url, invalid)
-  const host = decodeURIComponent(url.hostname)
+  const host = decoded(url.hostname, invalid)
     .replace(/^\[|\]$/g, '')
     .toLowerCase()
   if (!host) throw invalid('it names no host.')
+  if (!HOST_NAME.test(host) && isIP(host) !== 6) throw invalid('its host is neither a name nor an address.')
   const port = url.port ? Number(url.port) : DEFAULT_PORTS[scheme]!
   if (port < 1 || port > 65535) throw invalid('the port must be from 1 to 65535.')
   const snmp = url.searchParams.get('snmp')
@@ -80,13 +82,27 @@ export function readPrinterUri(text: string): Address {
 
 type Invalid = (why: string) => Error
 
+const HOST_NAME = /^[\p{L}\p{N}._-]+$/u
+
+/** A part of a URI as a person reads it. */
+function decoded(part: string, invalid: Invalid): string {
+  let text: string
+  try {
+    text = decodeURIComponent(part)
+  } catch {
+    throw invalid('a "%" in it begins no character.')
+  }
+  if (/\p{Cc}/u.test(text)) throw invalid('it must not hold control characters.')
+  return text
+}
+
 function usbAddress(url: URL, invalid: Invalid): Address {
   const [, id = ''] = url.pathname.split('/')
   if (url.hostname !== 'sn' && !/^[0-9a-f]{4}$/i.test(url.hostname))
     throw invalid('write usb://sn/<serial number> or usb://<vendor id>/<product id>/<bus-port>.')
   if (!id) throw invalid('it names no serial number.')
   if (url.hostname === 'sn') {
-    const serialNumber = decodeURIComponent(id)
+    const serialNumber = decoded(id, invalid)
     const path = `usb_sn_${serialNumber.replace(/[^A-Za-z0-9._-]+/g, '-')}`
     return { scheme: 'usb', uri: `usb://sn/${id}`, path, connection: { type: 'usb', serialNumber }, link: 'usb' }
   }
@@ -101,7 +117,7 @@ function usbAddress(url: URL, invalid: Invalid): Address {
 }
 
 function serialAddress(url: URL, invalid: Invalid): Address {
-  const device = decodeURIComponent(url.pathname)
+  const device = decoded(url.pathname, invalid)
   const name = device.split('/').at(-1)
   if (!name || url.hostname) throw invalid('write serial:///dev/<port>?baud=<rate>.')
   const settings = readSerialSettings(url.searchParams)
@@ -116,11 +132,11 @@ function serialAddress(url: URL, invalid: Invalid): Address {
 }
 
 function cupsAddress(url: URL, invalid: Invalid): Address {
-  const queue = decodeURIComponent(url.hostname || url.pathname.replace(/^\/+/, ''))
+  const queue = decoded(url.hostname || url.pathname.replace(/^\/+/, ''), invalid)
   if (!queue) throw invalid('it names no queue.')
   return {
     scheme: 'cups',
-    uri: `cups://${queue}`,
+    uri: `cups://${encodeURIComponent(queue)}`,
     path: `cups_${queue.replace(/[^A-Za-z0-9._-]+/g, '-')}`,
     connection: { type: 'network', protocol: 'ipp' },
     link: 'ipp',

@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util'
 import { GatewayError, nearest } from '../../core/index.ts'
 import { readBuild } from '../build.ts'
 import { type Arguments, type Command, UsageError, type World } from './command.ts'
+import { doctor } from './doctor.ts'
 import { driverCheck } from './driver.ts'
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
-import { printers, testPrint } from './printers.ts'
+import { discover, identify, printer, printers, testPrint } from './printers.ts'
 import { serveCommand } from './serve.ts'
 
 export const COMMANDS: readonly Command[] = [
@@ -13,8 +14,12 @@ export const COMMANDS: readonly Command[] = [
   keysList,
   keysRevoke,
   printers,
+  printer,
+  discover,
+  identify,
   testPrint,
   driverCheck,
+  doctor,
 ]
 
 /** Runs what the command line says; gives the exit status: 0 done, 1 failed, 2 not understood. */

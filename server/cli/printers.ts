@@ -1,4 +1,4 @@
-import type { PrinterView } from '../../core/index.ts'
+import type { IdentifyView, PrinterView } from '../../core/index.ts'
 import { asking, CLIENT_FLAGS } from './client.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
@@ -19,6 +19,61 @@ export const printers: Command = {
         tags.join(','),
       ])
       world.out(rows.length === 0 ? 'No printer is known.' : table(['PATH', 'MODEL', 'DRIVER', 'STATUS', 'TAGS'], rows))
+    }),
+}
+
+export const printer: Command = {
+  name: 'printer',
+  words: ['PATH'],
+  does: 'Asks one printer how it is, and says why its driver prints on it.',
+  flags: CLIENT_FLAGS,
+  run: (args, world) =>
+    asking(args, world, async (ask) => {
+      const known = (await ask('GET', `/printers/${encodeURIComponent(args.words[0]!)}`)) as PrinterView
+      const { path, uri, model, driver, status, statusText, deviceId, localAddress, tags, supplies } = known
+      const rows = [
+        ['address', localAddress === null ? uri : `${uri} (${localAddress})`],
+        ['model', model],
+        ['driver', driver ?? '-'],
+        ['status', statusText ? `${status}: ${statusText}` : status],
+        ['loaded', known.mediaLoaded.join(', ')],
+        ...supplies.map(({ name, level }) => [name, level === null ? 'level not known' : `${level} %`]),
+        ['tags', tags.join(', ')],
+        ['device', deviceId ?? 'known by its address alone'],
+      ]
+      const told = rows.filter(([, value]) => value !== '')
+      world.out(table(['path', path], told))
+      world.out(`\n${table([known.why], [])}`)
+    }),
+}
+
+export const discover: Command = {
+  name: 'discover',
+  words: [],
+  does: 'Looks for printers, then lists them.',
+  flags: CLIENT_FLAGS,
+  async run(args, world) {
+    const status = await asking(args, world, async (ask) => void (await ask('GET', '/discover')))
+    return status === 0 ? printers.run(args, world) : status
+  },
+}
+
+export const identify: Command = {
+  name: 'identify',
+  words: ['PATH'],
+  does: 'Asks a printer who it is, the least harmful question first, and says what was sent.',
+  flags: {
+    consent: { value: null, does: 'also asks what printers of other languages print as text' },
+    ...CLIENT_FLAGS,
+  },
+  run: (args, world) =>
+    asking(args, world, async (ask) => {
+      const mayPrint = args.has.has('consent')
+      const path = `/printers/${encodeURIComponent(args.words[0]!)}/identify`
+      const { steps, printer: known } = (await ask('POST', path, { mayPrint })) as IdentifyView
+      const rows = steps.map(({ by, sent, heard, note }) => [by, sent ?? '-', heard ?? note ?? ''])
+      world.out(rows.length === 0 ? 'Nothing can be asked by this way.' : table(['QUESTION', 'SENT', 'HEARD'], rows))
+      world.out(`\n${table([known.why], [])}`)
     }),
 }
 
