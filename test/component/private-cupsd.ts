@@ -169,6 +169,7 @@ async function writeConfiguration(
     'Browsing Off',
     `DefaultAuthType ${policy === 'open' ? 'None' : 'Basic'}`,
     'WebInterface No',
+    'JobKillDelay 1',
     'LogLevel info',
     `DirtyCleanInterval ${dirtyCleanSeconds}`,
     local('/'),

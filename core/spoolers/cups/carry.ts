@@ -4,7 +4,7 @@ import { IppError } from '../../ipp/client.ts'
 import { pause } from '../../jobs/time.ts'
 import type { Log } from '../../log.ts'
 import { isStopping, type Left, type SendHooks, type SendResult } from '../spooler.ts'
-import { endOf, isUnreached, liveState } from './ends.ts'
+import { endOf, isRefusedUnsent, isUnreached, liveState } from './ends.ts'
 import { type CupsJob, cancelJob, findJob, releaseJob, submitJob, userName } from './jobs.ts'
 import type { Queue, Queues } from './queues.ts'
 import type { CupsServer } from './server.ts'
@@ -34,6 +34,9 @@ export interface Carried {
   readonly sizeBytes: number
 }
 
+/** Nothing of the job has reached the printer: CUPS has lost it, or the printer has refused CUPS' options. */
+type Unsent = 'never-begun' | 'refused'
+
 /** A job in CUPS. */
 interface Spooled {
   readonly id: number
@@ -52,14 +55,15 @@ const CONNECT_GRACE_MS = 10_000
 
 /**
  * Gives a job to CUPS and follows it to its end. Where the gateway may, the job is handed over held and released when its
- * number is on stable storage: until then nothing has printed, whatever crashes. Rejects with an IppError before that.
+ * number is on stable storage: until then nothing has printed, whatever crashes. Rejects with an IppError before that. `refused`:
+ * the printer has refused what CUPS made of the options, and has got nothing.
  */
-export async function carry(job: Carried, parts: CarryParts): Promise<SendResult | Left> {
+export async function carry(job: Carried, parts: CarryParts): Promise<SendResult | Left | 'refused'> {
   const holds = await parts.server.administers()
   return holds ? carryHeld(job, parts) : carryAtOnce(job, parts)
 }
 
-async function carryHeld(job: Carried, parts: CarryParts): Promise<SendResult | Left> {
+async function carryHeld(job: Carried, parts: CarryParts): Promise<SendResult | Left | 'refused'> {
   const { hooks, server, log } = parts
   for (let begun = false; ; begun = true) {
     const spooled = await submit(job, parts, true)
@@ -72,7 +76,7 @@ async function carryHeld(job: Carried, parts: CarryParts): Promise<SendResult | 
   }
 }
 
-async function carryAtOnce(job: Carried, parts: CarryParts): Promise<SendResult | Left> {
+async function carryAtOnce(job: Carried, parts: CarryParts): Promise<SendResult | Left | 'refused'> {
   const { hooks, log } = parts
   await hooks.beforeFirstByte('queued')
   for (;;) {
@@ -141,8 +145,8 @@ interface Course {
   couldNotBegin: boolean
 }
 
-async function follow(spooled: Spooled, parts: CarryParts): Promise<SendResult | Left | 'never-begun'> {
-  const { watch, hooks, signal, server, config } = parts
+async function follow(spooled: Spooled, parts: CarryParts): Promise<SendResult | Left | Unsent> {
+  const { signal, server, config } = parts
   const course: Course = {
     state: 'queued',
     sawPrinting: false,
@@ -151,14 +155,10 @@ async function follow(spooled: Spooled, parts: CarryParts): Promise<SendResult |
     silentSince: null,
     couldNotBegin: spooled.held,
   }
-  const news = newsOf(spooled, watch, hooks.jobId)
+  const news = newsOf(spooled, parts)
   let canceling: number | null = null
   try {
-    for (
-      let item: News | null = spooled.held ? await release(spooled, parts) : null;
-      ;
-      item = await news.next(signal)
-    ) {
+    for (let item: News | null = spooled.held ? await release(spooled, parts) : null; ; item = await news.next()) {
       if (signal.aborted && isStopping(signal)) return { outcome: 'left' }
       if (signal.aborted) canceling ??= await cancel(spooled, server)
       const end = item && (await judge(item, spooled, course, parts))
@@ -201,7 +201,7 @@ async function judge(
   spooled: Spooled,
   course: Course,
   { hooks, signal, queues, server, config, log }: CarryParts,
-): Promise<SendResult | 'never-begun' | null> {
+): Promise<SendResult | Unsent | null> {
   if (news.kind === 'silent') {
     course.silentSince ??= performance.now()
     if (performance.now() - course.silentSince < config.stallMs) return null
@@ -217,10 +217,10 @@ async function judge(
     if (course.couldNotBegin && !course.sawPrinting) return 'never-begun'
     return { outcome: 'failed', error: 'CUPS lost the job', mayHavePrinted: true }
   }
-  const { job } = news
+  const { job, stopped } = news
   const state = liveState(job)
+  if (state === null && isRefusedUnsent(job)) return 'refused'
   if (state === null) return endOf(job, spooled.deviceUri, course.sawPrinting)
-  const stopped = job.printerReasons.some((reason) => reason.startsWith('paused'))
   if (course.state === 'printing' && job.state === 'pending' && stopped) {
     // Its backend stopped the queue: others would wait behind this job for ever, and it may be on paper already.
     await cancelJob(server, spooled.id, spooled.user)
@@ -260,24 +260,29 @@ function overdue({ sizeBytes }: Spooled, course: Course, config: Config['jobs'])
 }
 
 /** News as they come, the newest only; a signal that aborts wakes whoever waits. */
-function newsOf({ id }: Spooled, watch: Watch, jobId: string) {
+function newsOf({ id, queue }: Spooled, { watch, hooks: { jobId }, signal }: CarryParts) {
   let latest: News | null = null
   let wake = () => {}
-  const stop = watch.add({
+  const aborted = () => wake()
+  signal.addEventListener('abort', aborted, { once: true })
+  const unwatch = watch.add({
     id,
     jobId,
+    queue,
     tell(news) {
       latest = news
       wake()
     },
   })
   return {
-    stop,
-    async next(signal: AbortSignal): Promise<News | null> {
+    stop() {
+      unwatch()
+      signal.removeEventListener('abort', aborted)
+    },
+    async next(): Promise<News | null> {
       if (!latest && !(signal.aborted && isStopping(signal)))
         await new Promise<void>((resolve) => {
           wake = resolve
-          if (!signal.aborted) signal.addEventListener('abort', () => resolve(), { once: true })
         })
       const news = latest
       latest = null

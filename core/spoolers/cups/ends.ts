@@ -34,6 +34,10 @@ export const isUnreached = ({ message, printerReasons }: CupsJob): boolean =>
   printerReasons.some((reason) => reason.startsWith('connecting-to-device')) ||
   UNREACHED.some((sentence) => sentence.test(message))
 
+/** cups/backend/ipp.c: the printer has refused what the backend made of the options, before it was sent anything. */
+export const isRefusedUnsent = ({ state, message }: CupsJob): boolean =>
+  (state === 'canceled' || state === 'aborted') && /^Printer cannot print with supplied options/.test(message)
+
 /** How a job that CUPS has ended did; `sawPrinting`: a backend had it. */
 export function endOf(job: CupsJob, deviceUri: string, sawPrinting: boolean): SendResult {
   if (job.state === 'completed' && !spoiled(job.reasons))
@@ -43,7 +47,7 @@ export function endOf(job: CupsJob, deviceUri: string, sawPrinting: boolean): Se
   const unreached = isUnreached(job)
   const error =
     job.state === 'canceled'
-      ? `The job was canceled in CUPS${unreached ? why : ''}`
+      ? `The job was canceled in CUPS${why}`
       : unreached
         ? `printer unreachable${why}`
         : `CUPS could not print the job${why}`

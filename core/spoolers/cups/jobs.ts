@@ -1,7 +1,7 @@
 import { type Bytes, cleanText, type IppAttributes, ippNumbers, ippTexts } from '../../driver/index.ts'
 import { IppError } from '../../ipp/client.ts'
 import { refusal } from '../../ipp/refusal.ts'
-import { jobStateName, STATUSES } from '../../ipp/tables.ts'
+import { jobStateName, PRINTER_STATES, STATUSES } from '../../ipp/tables.ts'
 import type { CupsServer } from './server.ts'
 
 /** A job as cupsd tells of it. */
@@ -128,6 +128,19 @@ export async function jobsOf(server: CupsServer, ids: readonly number[]): Promis
     'first-job-id': { tag: 'integer', values: [Math.min(...ids)] },
   })
   return (all ?? []).filter(({ id }) => ids.includes(id))
+}
+
+/** The names of the queues that are stopped. Throws an IppError. */
+export async function stoppedQueues(server: CupsServer): Promise<ReadonlySet<string>> {
+  const wanted = ['printer-name', 'printer-state']
+  const answer = await server.ask('CUPS-Get-Printers', {
+    printerUri: null,
+    operation: { 'requested-attributes': { tag: 'keyword', values: wanted } },
+  })
+  const stopped = answer
+    .all('printer')
+    .filter((queue) => ippNumbers(queue, 'printer-state')[0] === PRINTER_STATES.stopped)
+  return new Set(stopped.flatMap((queue) => ippTexts(queue, 'printer-name')))
 }
 
 /** The job that carries our id in its name, or null. Throws an IppError. */

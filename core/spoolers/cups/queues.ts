@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanText, type IppAttributes, ippNumbers, ippTexts, JOB_ATTRIBUTE_NAMES } from '../../driver/index.ts'
-import { type IppAnswer, IppError } from '../../ipp/client.ts'
+import { type IppAnswer, IppError, openIpp } from '../../ipp/client.ts'
+import { getAttributes } from '../../ipp/printing.ts'
 import { refusal } from '../../ipp/refusal.ts'
 import { PRINTER_STATES, STATUSES } from '../../ipp/tables.ts'
 import { LinkError } from '../../links/link.ts'
@@ -27,8 +28,13 @@ export interface Queue {
 export interface Queues {
   /** The queue of a printer as it is now, or null: it has not been made. Rejects with a LinkError. */
   look(printer: LivePrinter): Promise<Queue | null>
-  /** Makes the queue where it is missing or out of date, and waits until it can print. Rejects with a LinkError. */
-  make(printer: LivePrinter, found: Queue | null): Promise<Queue>
+  /**
+   * Makes the queue where it is missing or out of date, and waits until it can print; null: CUPS has no driver for the
+   * printer and can make none. Rejects with a LinkError.
+   */
+  make(printer: LivePrinter, found: Queue | null): Promise<Queue | null>
+  /** From now on the gateway prints on this printer itself. */
+  giveUp(printer: LivePrinter): void
   resume(name: string): Promise<void>
   /** Deletes the queue of a printer, if it is still as the gateway made it. */
   forget(printer: LivePrinter): Promise<void>
@@ -53,7 +59,7 @@ const WANTED = [
   'queued-job-count',
 ]
 const NOT_FOUND = STATUSES['client-error-not-found']
-const READY_MS = 30_000
+const READY_MS = 10_000
 const READY_PAUSE_MS = 100
 const DEVICES_SECONDS = 5
 
@@ -69,6 +75,8 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
   const said = new Set<string>()
   /** What has been made, by name: settings are read once. */
   const made = new Map<string, string>()
+  /** Printers, by path, that CUPS cannot print on. */
+  const undrivable = new Set<string>()
 
   const settingOf = (name: string) => `cups.queue.${name}`
   async function madeFor(name: string): Promise<string | null> {
@@ -128,8 +136,9 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     return { uri, ppd: 'raw' }
   }
 
-  async function make(printer: LivePrinter, found: Queue | null): Promise<Queue> {
-    if (printer.address.scheme === 'cups') return found ?? (await look(printer))!
+  async function make(printer: LivePrinter, found: Queue | null): Promise<Queue | null> {
+    if (undrivable.has(printer.record.path)) return null
+    if (printer.address.scheme === 'cups') return found
     const name = queueName(printer)
     if (found && !found.ours && found.deviceUri !== deviceOf(printer, connectSeconds)?.uri) {
       say(name, found.deviceUri, 'a queue of this name was made or changed by hand; it is used as it is')
@@ -139,8 +148,25 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     if (found && usb) return found
     const device = await deviceFor(printer)
     if (found?.deviceUri === device.uri) return found
-    await add(printer, name, device)
-    return ready(printer, name, device)
+    if (device.ppd === 'raw' || (await isDriverless(device.uri))) {
+      await add(printer, name, device)
+      const queue = device.ppd === 'raw' ? await look(printer) : await learnt(printer)
+      if (queue) return queue
+      await remove(name)
+    }
+    giveUp(printer)
+    return null
+  }
+
+  function giveUp({ record: { path } }: LivePrinter): void {
+    undrivable.add(path)
+    log.warn({ printer: path }, 'CUPS has no driver that suits this printer; the gateway prints on it itself')
+  }
+
+  async function remove(name: string): Promise<void> {
+    await server.ask('CUPS-Delete-Printer', { path: '/admin/', printerUri: server.queueUri(name) })
+    made.delete(name)
+    await settings.put(settingOf(name), '')
   }
 
   async function add(printer: LivePrinter, name: string, { uri, ppd }: Device): Promise<void> {
@@ -165,23 +191,19 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     log.info({ queue: name, deviceUri: uri, ppd }, 'a CUPS queue was made')
   }
 
-  /** An `everywhere` queue is answered for before cupsd has asked the printer what it can do. */
-  async function ready(printer: LivePrinter, name: string, { ppd }: Device): Promise<Queue> {
+  /** An `everywhere` queue is answered for before cupsd has asked the printer what it can do; null: it learns nothing. */
+  async function learnt(printer: LivePrinter): Promise<Queue | null> {
     for (const end = performance.now() + READY_MS; performance.now() < end; await sleep(READY_PAUSE_MS)) {
       const queue = await look(printer)
-      if (!queue) throw new LinkError('spooler', `the CUPS queue ${name} is gone`)
-      if (ppd === 'raw' || queue.attributes['media-supported'] !== undefined) return queue
-      const [message = ''] = ippTexts(queue.attributes, 'printer-state-message')
-      if (queue.stopped && message) throw new LinkError('unreachable', cleanText(message))
+      if (queue?.attributes['media-supported'] !== undefined) return queue
     }
-    // Made again at the next job: what cupsd could not learn now it may then.
-    made.set(name, '')
-    throw new LinkError('unreachable', `CUPS does not learn what the printer of queue ${name} can do`)
+    return null
   }
 
   return {
     look,
     make,
+    giveUp,
     async resume(name) {
       await server.ask('Resume-Printer', { path: '/admin/', printerUri: server.queueUri(name) })
     },
@@ -189,10 +211,25 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
       if (printer.address.scheme === 'cups') return
       const queue = await look(printer)
       if (!queue?.ours) return
-      await server.ask('CUPS-Delete-Printer', { path: '/admin/', printerUri: server.queueUri(queue.name) })
-      made.delete(queue.name)
-      await settings.put(settingOf(queue.name), '')
+      await remove(queue.name)
     },
+  }
+}
+
+/**
+ * Whether cupsd can make a driver from what the printer says (cups/ppd-cache.c, _ppdCreateFromIPP: without a raster's
+ * resolutions it gives up). Rejects with a LinkError when the printer is gone.
+ */
+async function isDriverless(uri: string): Promise<boolean> {
+  const client = openIpp(uri)
+  try {
+    const attributes = await getAttributes(client, ['pwg-raster-document-resolution-supported', 'urf-supported'])
+    return Object.keys(attributes).length > 0
+  } catch (error) {
+    if (!(error instanceof IppError)) throw error
+    throw new LinkError('unreachable', error.message.replace(/[.\s]+$/, ''), { cause: error })
+  } finally {
+    client.close()
   }
 }
 

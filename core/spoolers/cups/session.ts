@@ -2,7 +2,7 @@ import { type Bytes, type IppAttributes, jobAttributes } from '../../driver/inde
 import { guard } from '../../driver/registry.ts'
 import { LinkError } from '../../links/link.ts'
 import { driverOf, type LivePrinter, printerOf } from '../../printers/live.ts'
-import type { Plan, SendHooks, Session } from '../spooler.ts'
+import type { Plan, Session } from '../spooler.ts'
 import { type Carried, type CarryParts, carry } from './carry.ts'
 import { asLinkError, type Queue, type Queues } from './queues.ts'
 
@@ -13,6 +13,7 @@ export interface CupsSessionParts extends Omit<CarryParts, 'hooks' | 'signal'> {
   readonly found: Queue | null
   /** The gateway's own way to the printer, for questions; closed before CUPS gets the job. */
   own: Session | null
+  openDirect(signal: AbortSignal): Promise<Session>
 }
 
 /** A session with a printer that CUPS prints on: asked on the gateway's own link, printed on through a queue. */
@@ -26,7 +27,7 @@ export function cupsSession(parts: CupsSessionParts): Session {
     await session?.close()
   }
 
-  async function attributesFor(plan: Plan, queue: Queue): Promise<Pick<Carried, 'format' | 'attributes'>> {
+  function attributesFor(plan: Plan, queue: Queue): Pick<Carried, 'format' | 'attributes'> {
     const copies = copiesOf(plan)
     if (!driverOf(printer).carriers.includes('ipp')) return { format: RAW, attributes: copies }
     return { format: plan.job.type, attributes: { ...jobAttributes(plan.job, queue.attributes), ...copies } }
@@ -37,22 +38,29 @@ export function cupsSession(parts: CupsSessionParts): Session {
       return own ? own.probe(why) : null
     },
     async send(plan, hooks, signal) {
-      await closeOwn()
       const queue = await queues.make(printer, parts.found)
+      if (!queue) return (own ??= await parts.openDirect(signal)).send(plan, hooks, signal)
+      await closeOwn()
       if (!queue.accepting) throw new LinkError('refused', `the CUPS queue ${queue.name} takes no jobs`)
       const job: Carried = {
         queue,
         title: plan.job.title,
-        ...(await attributesFor(plan, queue)),
+        ...attributesFor(plan, queue),
         open: () => bytesOf(plan, printer),
         bytes: plan.pages || plan.before || plan.after ? null : plan.document.size,
         sizeBytes: plan.document.size * Math.max(1, plan.repeat),
       }
       try {
-        return await carry(job, { ...parts, hooks: hooks as SendHooks, signal })
+        const end = await carry(job, { ...parts, hooks, signal })
+        if (end !== 'refused') return end
       } catch (error) {
         throw asLinkError(error)
       }
+      if (printer.address.scheme === 'cups')
+        return { outcome: 'failed', error: 'the printer refuses the options of its CUPS queue', mayHavePrinted: false }
+      queues.giveUp(printer)
+      own = await parts.openDirect(signal)
+      return own.send(plan, hooks, signal)
     },
     close: closeOwn,
   }

@@ -66,7 +66,9 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
     async open(printer, signal) {
       const found = await queues.look(printer)
       const own = await openOwn(printer, found, signal)
-      const session = cupsSession({ server, queues, watch, log, config: config.jobs, printer, found, own })
+      const openDirect = (sendSignal: AbortSignal) => direct.open(printer, sendSignal)
+      const parts = { server, queues, watch, log, config: config.jobs, printer, found, own, openDirect }
+      const session = cupsSession(parts)
       return {
         ...session,
         async send(plan, hooks, sendSignal) {
@@ -89,7 +91,7 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
       }
       const parts = { server, queues, watch, config: config.jobs, log, hooks, signal }
       const end = await followAgain(job, queue, record.size, parts)
-      if (end === 'never-begun') return null
+      if (end === 'never-begun' || end === 'refused') return null
       if (end.outcome === 'left') throw new LinkError('aborted', 'the gateway stops')
       return end
     },

@@ -1,16 +1,18 @@
 import { IppError } from '../../ipp/client.ts'
-import { type CupsJob, isOurs, jobsOf } from './jobs.ts'
+import { type CupsJob, isOurs, jobsOf, stoppedQueues } from './jobs.ts'
 import type { CupsServer } from './server.ts'
 
 /** What there is to know of a watched job: how it is, that cupsd has no such job, or that cupsd does not answer. */
 export type News =
-  | { readonly kind: 'job'; readonly job: CupsJob }
+  /** `stopped`: it waits, and its queue is stopped. */
+  | { readonly kind: 'job'; readonly job: CupsJob; readonly stopped: boolean }
   | { readonly kind: 'lost' }
   | { readonly kind: 'silent'; readonly error: IppError }
 
 export interface Watched {
   readonly id: number
   readonly jobId: string
+  readonly queue: string
   /** Called with every answer, changed or not. */
   tell(news: News): void
 }
@@ -24,6 +26,8 @@ export interface Watch {
   close(): void
 }
 
+const NONE: ReadonlySet<string> = new Set()
+const LOST: News = { kind: 'lost' }
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 500
 const GROWTH = 1.25
@@ -47,12 +51,14 @@ export function createWatch(server: CupsServer): Watch {
     let moved = false
     try {
       const jobs = await jobsOf(server, [...new Set(asked.map(({ id }) => id))])
+      // cupsd tells with a job how its printer is only when that prints it.
+      const stopped = jobs.some(({ state }) => state === 'pending') ? await stoppedQueues(server) : NONE
       for (const one of asked) {
         const job = jobs.find(({ id }) => id === one.id)
         const known = job !== undefined && isOurs(job, one.jobId)
         moved ||= states.get(one) !== job?.state
         states.set(one, job?.state ?? '')
-        if (watched.has(one)) one.tell(known ? { kind: 'job', job } : { kind: 'lost' })
+        if (watched.has(one)) one.tell(known ? { kind: 'job', job, stopped: stopped.has(one.queue) } : LOST)
       }
     } catch (error) {
       if (!(error instanceof IppError)) throw error

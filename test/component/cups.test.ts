@@ -1,0 +1,359 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PDFDocument } from 'pdf-lib'
+import t, { type Test } from 'tap'
+import { type Config, loadConfig, type PrinterEntry } from '../../core/config.ts'
+import { createGateway } from '../../core/create-gateway.ts'
+import { type IppAttribute, type IppTag, ippTexts } from '../../core/driver/index.ts'
+import type { PrintRequest } from '../../core/gateway.ts'
+import { openIpp } from '../../core/ipp/client.ts'
+import type { IppOperation } from '../../core/ipp/tables.ts'
+import { createEmbeddedStore } from '../../core/store/embedded.ts'
+import { drivers } from '../../drivers/index.ts'
+import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
+import { rawEngine } from '../../fixtures/virtual/raw.ts'
+import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
+import { zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { anybody, deadPort } from '../core/rig.ts'
+import { type CupsdOptions, cupsdMissing, type PrivateCupsd, startCupsd } from './private-cupsd.ts'
+
+t.setTimeout(150_000)
+
+const missing = cupsdMissing()
+if (missing && process.env.REQUIRE_COMPONENTS) throw new Error(missing)
+const usual = { skip: missing, timeout: 60_000 }
+
+const LABEL = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
+const one = (tag: IppTag, value: string | number): IppAttribute => ({ tag, values: [value] })
+
+async function privateCupsd(t: Test, options: CupsdOptions = {}) {
+  const cupsd = await startCupsd(options)
+  t.teardown(() => cupsd.stop())
+  return { ...cupsd, ...administrator(t, cupsd) }
+}
+
+/** What an administrator does at the shell. */
+function administrator(t: Test, { socket }: PrivateCupsd) {
+  const headers = () => ({ Authorization: 'PeerCred root' })
+  const client = openIpp('ipp://localhost/', { socketPath: socket, headers })
+  t.teardown(() => client.close())
+  const printerUri = (queue: string) => `ipp://localhost/printers/${queue}`
+  const act = async (operation: IppOperation, queue: string, printer = {}) => {
+    const answer = await client.request(operation, { path: '/admin/', printerUri: printerUri(queue), printer })
+    if (!answer.ok) throw new Error(answer.statusName)
+  }
+  return {
+    pause: (queue: string) => act('Pause-Printer', queue),
+    resume: (queue: string) => act('Resume-Printer', queue),
+    setDevice: (queue: string, port: number) =>
+      act('CUPS-Add-Modify-Printer', queue, {
+        'device-uri': one('uri', `socket://127.0.0.1:${port}/`),
+        'printer-is-accepting-jobs': { tag: 'boolean', values: [true] },
+        'printer-state': one('enum', 3),
+      }),
+    async queue(queue: string) {
+      const answer = await client.request('Get-Printer-Attributes', { printerUri: printerUri(queue) })
+      return answer.all('printer')[0] ?? null
+    },
+    async jobs() {
+      const operation = { 'which-jobs': one('keyword', 'all'), 'requested-attributes': one('keyword', 'all') }
+      return (await client.request('Get-Jobs', { printerUri: 'ipp://localhost/', path: '/', operation })).all('job')
+    },
+  }
+}
+
+interface Settings {
+  readonly url: string
+  readonly printers: readonly PrinterEntry[]
+  readonly jobs?: Partial<Config['jobs']>
+  readonly preflight?: Partial<Config['preflight']>
+}
+
+async function startGateway(t: Test, { url, printers, jobs, preflight }: Settings) {
+  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
+  const base = loadConfig({ file: null, env: {}, flags: {}, folder })
+  const config: Config = {
+    ...base,
+    spooler: 'cups',
+    cups: { url },
+    printers,
+    jobs: { ...base.jobs, retryForMs: 1000, drainMs: 200, ...jobs },
+    preflight: { ...base.preflight, budgetMs: 500, ...preflight },
+  }
+  const said: string[] = []
+  const gateway = await createGateway({
+    config,
+    drivers,
+    store: await createEmbeddedStore(config.data),
+    build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
+    log: {
+      info() {},
+      warn: (_, message) => void said.push(message),
+      error: (details, message) => t.comment(message, details),
+    },
+    baseDir: folder,
+  })
+  t.teardown(async () => {
+    await gateway.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const print = (target: string, bytes: Uint8Array | string, more: Partial<PrintRequest> = {}) =>
+    gateway.print({
+      target,
+      submission: { kind: 'json', content: Buffer.from(bytes).toString('base64'), contentType: 'raw_base64' },
+      title: null,
+      source: null,
+      wait: true,
+      options: {},
+      idempotencyKey: null,
+      caller: anybody,
+      ...more,
+    })
+  const untilState = async (jobId: string, ...states: string[]) => {
+    for (let round = 0; round < 400; round++) {
+      const job = await gateway.job(jobId, anybody)
+      if (states.includes(job.state)) return job
+      await sleep(25)
+    }
+    throw new Error(`the job is not ${states.join(' or ')}`)
+  }
+  return { gateway, print, untilState, said }
+}
+
+async function startSink(t: Test) {
+  const printer = await startTcpPrinter(rawEngine(), { exclusive: false })
+  t.teardown(() => printer.close())
+  return printer
+}
+const queueOf = ({ port }: { port: number }) => `tcp_127-0-0-1_${port}`
+
+for (const policy of ['usual', 'open'] as const)
+  t.test(`a label goes through a raw queue, with CUPS' policy ${policy}`, usual, async (t) => {
+    const cupsd = await privateCupsd(t, { policy })
+    const printer = await startTcpPrinter(zplEngine())
+    t.teardown(() => printer.close())
+    const url = policy === 'usual' ? `unix://${cupsd.socket}` : cupsd.url
+    const { print, gateway, said } = await startGateway(t, { url, printers: [{ uri: printer.uri, driver: 'zpl' }] })
+
+    const { outcome, job } = await print(printer.uri, LABEL, {
+      title: 'Parcel ü 7',
+      source: '../../Dock 3; rm -rf',
+      options: { copies: 2 },
+    })
+    t.equal(outcome, 'completed')
+    t.match(job, { state: 'completed', cupsJobId: '1', evidence: 'sent', error: null })
+    t.equal(Buffer.from((await printer.waitForJobs(1))[0]!.bytes).toString(), LABEL + LABEL)
+    const [seen] = await cupsd.jobs()
+    t.equal(ippTexts(seen!, 'job-name')[0], `Parcel ü 7 (${job.jobId})`, 'people find the job by both names')
+    t.equal(ippTexts(seen!, 'job-originating-user-name')[0], 'Dock-3-rm--rf', 'the source is a plain user name')
+    const queue = await cupsd.queue(queueOf(printer))
+    t.match(ippTexts(queue!, 'device-uri')[0], /^socket:\/\/127\.0\.0\.1:\d+\/\?contimeout=1$/)
+    t.equal(ippTexts(queue!, 'printer-error-policy')[0], 'abort-job')
+
+    printer.set({ mediaOut: true })
+    const refused = await print(printer.uri, LABEL)
+    t.match(refused, { outcome: 'notReady', job: { error: /^Printer not ready: .*out of labels/, cupsJobId: null } })
+    t.equal((await cupsd.jobs()).length, 1, 'CUPS never sees a job that pre-flight refuses')
+    printer.set({ mediaOut: false })
+    t.equal((await print(printer.uri, LABEL)).outcome, 'completed')
+    t.strictSame(said, [])
+
+    await gateway.removePrinter(queueOf(printer))
+    t.equal(await cupsd.queue(queueOf(printer)), null, 'a removed printer leaves no queue behind')
+  })
+
+t.test('a stopped queue holds its jobs until whoever stopped it lets them go', usual, async (t) => {
+  const cupsd = await privateCupsd(t, { policy: 'usual' })
+  const printer = await startSink(t)
+  const { print, untilState } = await startGateway(t, {
+    url: `unix://${cupsd.socket}`,
+    printers: [{ uri: printer.uri, driver: 'raw-tcp' }],
+  })
+  await print(printer.uri, 'first')
+  await cupsd.pause(queueOf(printer))
+  const { job } = await print(printer.uri, 'second', { wait: false })
+  await sleep(400)
+  t.match(await untilState(job.jobId, 'queued', 'printing'), { state: 'queued', cupsJobId: '2' })
+  t.equal(printer.jobs.length, 1)
+  await cupsd.resume(queueOf(printer))
+  t.match(await untilState(job.jobId, 'completed', 'failed'), { state: 'completed', evidence: 'sent' })
+  t.equal(Buffer.from(printer.jobs[1]!.bytes).toString(), 'second')
+})
+
+t.test('a job that is being sent can be canceled, and the next one prints', usual, async (t) => {
+  const cupsd = await privateCupsd(t, { policy: 'usual' })
+  const printer = await startSink(t)
+  const { print, gateway, untilState } = await startGateway(t, {
+    url: `unix://${cupsd.socket}`,
+    printers: [{ uri: printer.uri, driver: 'raw-tcp' }],
+  })
+  printer.fault({ kind: 'never-reads' })
+  const { job } = await print(printer.uri, Buffer.alloc(8_000_000, 'x'), { wait: false })
+  await untilState(job.jobId, 'printing')
+  t.match(await gateway.cancel(job.jobId, anybody), { state: 'failed', error: 'Canceled' })
+  t.equal((await cupsd.jobs())[0]!['job-state']?.values[0], 7, 'CUPS has canceled it')
+  printer.fault(null)
+  t.equal((await print(printer.uri, 'next')).outcome, 'completed')
+})
+
+t.test('a printer that is not there fails its job in time, and its queue goes on', usual, async (t) => {
+  const cupsd = await privateCupsd(t)
+  const uri = `tcp://127.0.0.1:${await deadPort()}`
+  const { print } = await startGateway(t, {
+    url: cupsd.url,
+    printers: [{ uri, driver: 'raw-tcp', preflight: 'off' }],
+  })
+  const { outcome, job } = await print(uri, 'x')
+  t.equal(outcome, 'failed')
+  t.match(job, { error: /^printer unreachable/, mayHavePrinted: false })
+  t.equal((await cupsd.queue(queueOf({ port: Number(new URL(uri).port) })))!['printer-state']?.values[0], 3)
+})
+
+t.test('a queue that an administrator changed is used as it is, and that is said', usual, async (t) => {
+  const cupsd = await privateCupsd(t)
+  const [printer, other] = [await startSink(t), await startSink(t)]
+  const { print, said } = await startGateway(t, {
+    url: cupsd.url,
+    printers: [
+      { uri: printer.uri, driver: 'raw-tcp' },
+      { uri: 'cups://by-hand', driver: 'raw-tcp' },
+    ],
+  })
+  await print(printer.uri, 'first')
+  await cupsd.setDevice(queueOf(printer), other.port)
+  t.equal((await print(printer.uri, 'second')).outcome, 'completed')
+  t.equal(Buffer.from(other.jobs[0]!.bytes).toString(), 'second')
+  t.match(said.join(), /changed by hand/)
+
+  await cupsd.setDevice('by-hand', other.port)
+  t.match(await print('cups://by-hand', 'third'), { outcome: 'completed', job: { printer: 'cups_by-hand' } })
+  t.equal(Buffer.from(other.jobs[1]!.bytes).toString(), 'third')
+})
+
+t.test('a PDF reaches a driverless printer with the options that its queue has', usual, async (t) => {
+  const cupsd = await privateCupsd(t)
+  const printer = await startIppPrinter()
+  t.teardown(() => printer.close())
+  const { print } = await startGateway(t, { url: cupsd.url, printers: [{ uri: printer.uri }] })
+  const document = await PDFDocument.create()
+  for (const text of ['one', 'two', 'three']) document.addPage([595, 842]).drawText(text)
+  const submission: PrintRequest['submission'] = {
+    kind: 'json',
+    content: Buffer.from(await document.save()).toString('base64'),
+    contentType: 'pdf_base64',
+  }
+  const options = { pageRange: '2-3', duplex: 'long-edge', paperSize: 'a4', bin: 'no such bin' } as const
+  const { job } = await print(printer.uri, '', { submission, options })
+  t.match(job, { state: 'completed', evidence: 'confirmed', cupsJobId: '1' })
+  const [got] = printer.jobs
+  t.equal(got!.format, 'application/pdf')
+  t.equal((await PDFDocument.load(got!.document)).getPageCount(), 2)
+  t.match(got!.attributes, { sides: one('keyword', 'two-sided-long-edge') })
+})
+
+t.test(
+  'what CUPS loses before it prints is printed once; what it loses in the middle is not sent again',
+  usual,
+  async (t) => {
+    const cupsd = await privateCupsd(t, { dirtyCleanSeconds: 30 })
+    const printer = await startSink(t)
+    const { print, untilState, said } = await startGateway(t, {
+      url: cupsd.url,
+      printers: [{ uri: printer.uri, driver: 'raw-tcp' }],
+    })
+    await print(printer.uri, 'first')
+    // The queue is on disk, and stopped in memory only.
+    await sleep(100)
+    await cupsd.pause(queueOf(printer))
+    const { job } = await print(printer.uri, 'second', { wait: false })
+    await untilState(job.jobId, 'queued')
+    while ((await cupsd.jobs()).length < 2) await sleep(20)
+    await sleep(300)
+    await cupsd.crash()
+    await cupsd.start()
+    if (!(await cupsd.queue(queueOf(printer)))) await cupsd.setDevice(queueOf(printer), printer.port)
+    await cupsd.resume(queueOf(printer))
+    t.match(await untilState(job.jobId, 'completed', 'failed'), { state: 'completed', error: null })
+    t.match(said.join(), /given again/)
+    t.strictSame(
+      printer.jobs.map(({ bytes }) => Buffer.from(bytes).toString()),
+      ['first', 'second'],
+    )
+
+    printer.fault({ kind: 'never-reads' })
+    const { job: half } = await print(printer.uri, Buffer.alloc(8_000_000, 'x'), { wait: false })
+    await untilState(half.jobId, 'printing')
+    await sleep(500)
+    const connections = printer.connections.total
+    await cupsd.crash()
+    await cupsd.start()
+    t.match(await untilState(half.jobId, 'failed'), { error: /CUPS lost the job; it may have been printed/ })
+    t.equal(printer.connections.total, connections, 'nobody has connected again')
+  },
+)
+
+t.test('a gateway that is killed finds its job in CUPS again', usual, async (t) => {
+  const cupsd = await privateCupsd(t, { policy: 'usual' })
+  const printer = await startSink(t)
+  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'print-gateway.json')
+  const printers = [{ uri: printer.uri, driver: 'raw-tcp' }]
+  const cups = { url: `unix://${cupsd.socket}` }
+  writeFileSync(
+    file,
+    JSON.stringify({ server: { port: 0 }, spooler: 'cups', cups, printers, discovery: { onStart: false } }),
+  )
+  const first = await startProcess(t, file)
+  await first.ask('POST', `/print/${queueOf(printer)}`, { content: 'eA==', contentType: 'raw_base64' })
+  await cupsd.pause(queueOf(printer))
+  const json = { content: Buffer.from('later').toString('base64'), contentType: 'raw_base64', wait: false }
+  const { jobId } = await first.ask('POST', `/print/${queueOf(printer)}`, json)
+  while ((await first.ask('GET', `/jobs/${jobId}`)).cupsJobId === null) await sleep(20)
+  await first.kill()
+  await cupsd.resume(queueOf(printer))
+  await printer.waitForJobs(2)
+  const second = await startProcess(t, file)
+  let job = await second.ask('GET', `/jobs/${jobId}`)
+  for (; job.state !== 'completed' && job.state !== 'failed'; job = await second.ask('GET', `/jobs/${jobId}`))
+    await sleep(25)
+  t.match(job, { state: 'completed', evidence: 'sent', cupsJobId: '2' })
+  await second.kill()
+  t.equal(printer.jobs.length, 2, 'nothing was printed twice')
+})
+
+/** The command in a process of its own, to be killed. */
+async function startProcess(t: Test, file: string) {
+  const main = new URL('../../server/main.ts', import.meta.url).pathname
+  const key = 'pg_0123456789abcdef0123456789abcdef0123456789a'
+  const child = spawn(process.execPath, ['--import=tsx', main, 'serve', '--config', file], {
+    env: { ...process.env, PRINT_GATEWAY_API_KEY: key },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  t.teardown(kill)
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    child.once('exit', () => reject(new Error(`the gateway ended: ${text}`)))
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+      const found = /listens on (http:\S+)/.exec(text)?.[1]
+      if (found) resolve(found)
+    })
+  })
+  const ask = async (method: string, path: string, body?: object) => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+    const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+    const { result } = (await answer.json()) as { result: { content: Record<string, string | null> } }
+    return result.content
+  }
+  return { ask, kill }
+}
