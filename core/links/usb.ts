@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { bounded } from './bounded.ts'
 import { type ConversationOptions, converse } from './conversation.ts'
 import { type Link, LinkError } from './link.ts'
@@ -48,7 +49,7 @@ export async function openUsb(options: UsbOptions): Promise<UsbLink> {
     undo.push(() => bounded<true>(ANSWER_MS, (done) => claimed.release((error) => done(error, true))))
     if (printing.hasAlternatives) await choose(claimed, printing)
     const { closeDelayMs = 0 } = quirkOf(description)
-    if (closeDelayMs > 0) undo.push(() => new Promise((resolve) => setTimeout(resolve, closeDelayMs)))
+    if (closeDelayMs > 0) undo.push(() => sleep(closeDelayMs))
     return await openLink({ device, description, claimed, printing, unwind }, options)
   } catch (error) {
     await unwind()
@@ -108,7 +109,7 @@ async function claim(claimed: UsbInterface, description: UsbDescription, until: 
     } catch (error) {
       const busy = (error as { errno?: number }).errno === USB.busy
       if (!busy || performance.now() + CLAIM_AGAIN_MS > until) throw usbFault(error, description)
-      await new Promise((resolve) => setTimeout(resolve, CLAIM_AGAIN_MS))
+      await sleep(CLAIM_AGAIN_MS)
     }
   }
 }
@@ -135,7 +136,7 @@ async function openLink(opened: Opened, options: UsbOptions): Promise<UsbLink> {
   const out = at(printing.outAddress)
   if (!out) throw new LinkError('unusable', 'the printer has no way in')
   let settled = false
-  let cameAt = performance.now()
+  let came = false
   const wire = usbWire({
     localAddress: description.busPort,
     out,
@@ -144,7 +145,7 @@ async function openLink(opened: Opened, options: UsbOptions): Promise<UsbLink> {
     reset: () => softReset(device, printing, ANSWER_MS),
     unwind,
     took: (chunk) => {
-      cameAt = performance.now()
+      came = true
       if (settled) conversation.took(chunk)
     },
     drained: () => conversation.drained(),
@@ -155,8 +156,14 @@ async function openLink(opened: Opened, options: UsbOptions): Promise<UsbLink> {
   // What the device had still to say to somebody else would be taken for an answer to us.
   wire.listen()
   const most = performance.now() + STALE_MOST_MS
-  while (printing.inAddress !== null && performance.now() - cameAt < STALE_MS && performance.now() < most)
-    await new Promise((resolve) => setTimeout(resolve, STALE_MS))
+  if (printing.inAddress === null) settled = true
+  while (!settled && performance.now() < most) {
+    came = false
+    await sleep(STALE_MS)
+    // A process that was held up has only now what came meanwhile.
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    settled = !came
+  }
   settled = true
   if (link.error) {
     await wire.close()

@@ -15,7 +15,7 @@ const LABEL = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
 
 async function startUsbRig(t: Test, settings: { readonly jobs?: Partial<Config['jobs']> } = {}) {
   const fake = createFakeUsb()
-  const bus = createUsbBus({ load: async () => fake.usb, sysfs: '/nowhere', answerMs: 100 })
+  const bus = createUsbBus({ load: async () => fake.usb, sysfs: '/nowhere' })
   const rig = await startRig(t, { ...settings, usb: bus, sources: [usbSource({ bus, settleMs: 5, againMs: 50 })] })
   return { ...rig, ...fake, bus }
 }

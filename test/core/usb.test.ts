@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Found } from '../../core/discovery/source.ts'
@@ -40,12 +40,14 @@ const BROTHER: FakeUsbOptions = {
   deviceId: 'MFG:Brother;CMD:PT-CBP;MDL:QL-800;CLS:PRINTER;CID:Brother QL Type1;',
 }
 
-async function startBus(...plugged: FakeUsbOptions[]) {
+const startBus = (...plugged: FakeUsbOptions[]) => startSlowBus(2000, ...plugged)
+
+async function startSlowBus(answerMs: number, ...plugged: FakeUsbOptions[]) {
   const fake = createFakeUsb()
   const printers = plugged.map((options) => fake.plug(askableEngine(), options))
   const sysfs = await mkdtemp(join(tmpdir(), 'print-gateway-usb-'))
   t.teardown(() => rm(sysfs, { recursive: true, force: true }))
-  const bus = createUsbBus({ load: async () => fake.usb, sysfs, answerMs: 50 })
+  const bus = createUsbBus({ load: async () => fake.usb, sysfs, answerMs })
   const scan = async (signal = new AbortController().signal) => (await usbSource({ bus }).scan(signal)) as Found[]
   const open = (uri: string, more: { signal?: AbortSignal; stallMs?: number } = {}) =>
     openUsb({ bus, uri, frames: FRAMES, connectMs: 300, stallMs: 5000, ...more })
@@ -280,7 +282,7 @@ t.test('a Brother in Editor Lite mode and an IPP-over-USB printer are left alone
 
 t.test('a device that does not answer about itself holds nothing up for long', async (t) => {
   for (const fault of ['deaf-control', 'lost-control'] as const) {
-    const { scan, printers } = await startBus(ZEBRA, BROTHER)
+    const { fake, scan, printers } = await startSlowBus(150, ZEBRA, BROTHER)
     printers[0]!.fault(fault)
     const found = await scan()
     t.strictSame(
@@ -293,7 +295,10 @@ t.test('a device that does not answer about itself holds nothing up for long', a
     )
     const abort = new AbortController()
     const scanning = scan(abort.signal)
-    await sleep(20)
+    // The Brother is opened, asked and closed; the Zebra stays open for want of an answer.
+    while (fake.open < 2) await nextTurn()
+    while (fake.open > 1) await nextTurn()
+    await nextTurn()
     abort.abort()
     t.strictSame(
       (await scanning).map(({ uri }) => uri),
@@ -307,7 +312,7 @@ t.test('a printer that is plugged in is found, and one that is pulled out is mis
   const { fake, bus, printer } = await startBus(ZEBRA)
   const events: string[] = []
   const watching = new AbortController()
-  const source = usbSource({ bus, settleMs: 5, againMs: 60 })
+  const source = usbSource({ bus, settleMs: 5, againMs: 500 })
   await source.watch!(
     {
       found: ({ uri, problem }) => events.push(`found ${uri}${problem ? ' without rights' : ''}`),
