@@ -22,6 +22,8 @@ export interface JobStoreParts {
 export function createJobStore({ tables, committer, idempotency, spool, sequence }: JobStoreParts): JobStore {
   /** Versions that are not on disk yet, oldest first, by job id. */
   const pending = new Map<string, JobRecord[]>()
+  /** Those of them that will be written whatever becomes of their job. */
+  const underway = new Set<JobRecord>()
 
   const readJob = (number: number): JobRecord | null => {
     const text = tables.jobs.get(numberKey(number))
@@ -53,11 +55,13 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
       return entry ? [...written, idempotency.row(entry)] : written
     }
     const settled: Change['settled'] = (error) => {
+      underway.delete(job)
       settle(job)
       if (entry) idempotency.settle(entry, error === null)
     }
     // A version that is on its way must not be overtaken by a newer one, whichever way each of them goes.
     if (stable || versions || entry) {
+      underway.add(job)
       const written = committer.write({ rows, settled }, versions !== undefined)
       if (stable) return written
       written.catch(() => {})
@@ -100,7 +104,12 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
     spool,
     readJob,
     forgetPending(completedBefore) {
-      const old = latest().filter(({ completedAt }) => completedAt !== null && completedAt < completedBefore)
+      // What is on disk, or will be in a moment, is forgotten there first, and its document after it.
+      const inMemory = ({ jobId }: JobRecord) =>
+        !tables.ids.doesExist(textKey(jobId)) && !pending.get(jobId)!.some((version) => underway.has(version))
+      const old = latest()
+        .filter(({ completedAt }) => completedAt !== null && completedAt < completedBefore)
+        .filter(inMemory)
       for (const { jobId } of old) pending.delete(jobId)
       return old
     },

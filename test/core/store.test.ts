@@ -457,7 +457,7 @@ t.test('a folder that cannot be used says why', async (t) => {
   const damaged = join(folder, 'damaged')
   mkdirSync(join(damaged, 'store'), { recursive: true })
   const tables = join(damaged, 'store', 'data.mdb')
-  for (const bytes of [Buffer.alloc(8192, 'no tables here '), Buffer.alloc(9000), Buffer.from('short')]) {
+  for (const bytes of [Buffer.alloc(8192, 'no tables here '), Buffer.alloc(70_000), Buffer.from('short')]) {
     writeFileSync(tables, bytes)
     t.match(await refusal(createEmbeddedStore(damaged)), { code: 'STORE_UNUSABLE', message: /data.mdb is damaged/ })
   }
