@@ -32,6 +32,8 @@ export interface Carried {
   readonly bytes: number | null
   /** About how much the printer will take. */
   readonly sizeBytes: number
+  /** The queue again, after a crash that it may not have outlived. */
+  renew(): Promise<Queue | null>
 }
 
 /** Nothing of the job has reached the printer: CUPS has lost it, or the printer has refused CUPS' options. */
@@ -65,32 +67,42 @@ export async function carry(job: Carried, parts: CarryParts): Promise<SendResult
 
 async function carryHeld(job: Carried, parts: CarryParts): Promise<SendResult | Left | 'refused'> {
   const { hooks, server, log } = parts
+  let { queue } = job
+  let spooled = await submit(job, parts, true)
   for (let begun = false; ; begun = true) {
-    const spooled = await submit(job, parts, true)
     await hooks.spooled(String(spooled.id))
     if (!begun) await hooks.beforeFirstByte('queued')
     const end = await follow(spooled, parts)
     if (end !== 'never-begun') return end
-    log.warn({ jobId: hooks.jobId, cupsJobId: spooled.id }, 'CUPS lost a job before it was released; it is given again')
-    await cancelJob(server, spooled.id, spooled.user)
+    log.warn({ jobId: hooks.jobId, cupsJobId: spooled.id }, 'CUPS lost a job that it had not begun; it is given again')
+    try {
+      await cancelJob(server, spooled.id, spooled.user)
+      queue = (await job.renew()) ?? queue
+      spooled = await submit({ ...job, queue }, parts, true)
+    } catch (error) {
+      return { outcome: 'failed', error: `CUPS lost the job: ${reasonOf(error)}`, mayHavePrinted: false }
+    }
   }
 }
+
+const reasonOf = (error: unknown) => withoutStop(error instanceof Error ? error.message : String(error))
 
 async function carryAtOnce(job: Carried, parts: CarryParts): Promise<SendResult | Left | 'refused'> {
   const { hooks, log } = parts
   await hooks.beforeFirstByte('queued')
-  for (;;) {
+  for (let { queue } = job; ; ) {
     let spooled: Spooled
     try {
-      spooled = await submit(job, parts, false)
+      spooled = await submit({ ...job, queue }, parts, false)
     } catch (error) {
-      if (!(error instanceof IppError)) throw error
-      return { outcome: 'failed', error: withoutStop(error.message), mayHavePrinted: error.progress === 'whole' }
+      const taken = error instanceof IppError && error.progress === 'whole'
+      return { outcome: 'failed', error: `CUPS: ${reasonOf(error)}`, mayHavePrinted: taken }
     }
     await hooks.spooled(String(spooled.id))
     const end = await follow(spooled, parts)
     if (end !== 'never-begun') return end
     log.warn({ jobId: hooks.jobId, cupsJobId: spooled.id }, 'CUPS lost a job that it had not begun; it is given again')
+    queue = (await job.renew().catch(() => null)) ?? queue
   }
 }
 

@@ -49,6 +49,7 @@ export function cupsSession(parts: CupsSessionParts): Session {
         open: () => bytesOf(plan, printer),
         bytes: plan.pages || plan.before || plan.after ? null : plan.document.size,
         sizeBytes: plan.document.size * Math.max(1, plan.repeat),
+        renew: async () => queues.make(printer, await queues.look(printer)),
       }
       try {
         const end = await carry(job, { ...parts, hooks, signal })
