@@ -12,7 +12,11 @@ const JobsQuery = Type.Object({
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   limit: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,3}$' })),
 })
-const RetryBody = Type.Object({ wait: Type.Optional(Type.Boolean()) })
+// Of one shape, null or not: a union would tell its own failure besides the field that is wrong.
+const RetryBody = Type.Unsafe<{ wait?: boolean } | null>({
+  type: ['object', 'null'],
+  properties: { wait: Type.Optional(Type.Boolean()) },
+})
 const MOST_JOBS = 1000
 const USUAL_JOBS = 100
 
@@ -56,11 +60,11 @@ export async function jobRoutes(api: Api, { gateway }: RouteOptions): Promise<vo
       config: { scopes: ['print', 'manage'], allJobs: ['manage'], does: 'print jobs again' },
       schema: {
         params: JobId,
-        body: { content: { 'application/json': { schema: Type.Union([RetryBody, Type.Null()]) } } },
+        body: { content: { 'application/json': { schema: RetryBody } } },
       },
     },
     async (request, reply) => {
-      const wait = (request.body as Static<typeof RetryBody> | null | undefined)?.wait ?? true
+      const wait = (request.body as Static<typeof RetryBody> | undefined)?.wait ?? true
       return answer(reply, await gateway.retry(request.params.jobId, wait, request.caller))
     },
   )

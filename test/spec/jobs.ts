@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { addRaw, addZpl, askUntil, jobEnd } from './printers-there.ts'
-import { isError, isInvalid, isJob, isPrinted } from './shapes.ts'
+import { isAccepted, isError, isInvalid, isJob, isPrinted } from './shapes.ts'
 import { RAW, type Stand, type Thing } from './stand.ts'
 
 interface Page {
@@ -94,6 +94,28 @@ export function jobs(t: Test, stand: Stand): void {
     isPrinted(t, await ask('POST', `/print/${printer.path}`, { headers: RAW, body: 'next' }))
     const gone = await ask('DELETE', '/jobs/none')
     t.same([gone.status, gone.message, gone.content], [404, 'Job not found', { message: 'No job with ID: none' }])
+  })
+
+  t.test('an ended job is printed again, as a job of its own', async (t) => {
+    const printer = await addZpl(t, stand, { headOpen: true })
+    const json = { content: '^XA^FDagain^FS^XZ', contentType: 'zpl', title: 'Again', source: 'shop' }
+    const { content: refused } = await ask('POST', `/print/${printer.path}`, { json })
+    t.equal(refused.state, 'failed')
+    printer.set({ headOpen: false })
+    const given = { title: 'Again', source: 'shop', printer: printer.path, target: printer.path }
+    const retried = await ask('POST', `/jobs/${refused.jobId}/retry`)
+    isPrinted(t, retried, given)
+    t.not(retried.content.jobId, refused.jobId)
+    isJob(t, (await ask('GET', `/jobs/${retried.content.jobId}`)).content, {
+      retryOf: refused.jobId,
+      contentType: 'zpl',
+    })
+    const later = await ask('POST', `/jobs/${refused.jobId}/retry`, { json: { wait: false } })
+    isAccepted(t, later, given)
+    t.match(await jobEnd(ask, later.content.jobId), { state: 'completed' })
+    t.equal(printer.jobs.length, 2)
+    isInvalid(t, await ask('POST', `/jobs/${refused.jobId}/retry`, { json: { wait: 'no' } }), ['wait'])
+    t.same((await ask('POST', '/jobs/none/retry')).content, { message: 'No job with ID: none' })
   })
 
   t.test('whoever waits for a job that is canceled is told', async (t) => {

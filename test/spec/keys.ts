@@ -21,6 +21,7 @@ export function keys(t: Test, stand: Stand): void {
       ['GET', '/jobs/none', ['print', 'read', 'manage']],
       ['GET', '/jobs', ['print', 'read', 'manage']],
       ['DELETE', '/jobs/none', ['print', 'manage']],
+      ['POST', '/jobs/none/retry', ['print', 'manage']],
       ['GET', '/printers', ['read', 'manage']],
       ['GET', `/printers/${path}`, ['read', 'manage']],
       ['GET', `/printers/${path}/media`, ['read', 'manage']],
