@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bytes, PrinterEntry } from '../core/index.ts'
 
@@ -43,7 +43,7 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
     import('../fixtures/virtual/pdf-picture.ts'),
   ])
   await mkdir(folder, { recursive: true })
-  const keep = keeper(folder, say)
+  const keep = keeper(folder, await lastNumber(folder), say)
   const brother = ptouch.ptouchQlEngine()
   const agent = await snmp.startSnmpAgent(ptouchSnmp.ptouchObjects(brother.state))
   const tcp = [
@@ -95,8 +95,14 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
   }
 }
 
-function keeper(folder: string, say: (line: string) => void) {
-  let count = 0
+/** What was printed before the last stop stays: numbers go on from there. */
+async function lastNumber(folder: string): Promise<number> {
+  const numbers = (await readdir(folder)).map((name) => Number(/^(\d+)-/.exec(name)?.[1] ?? 0))
+  return Math.max(0, ...numbers)
+}
+
+function keeper(folder: string, printedBefore: number, say: (line: string) => void) {
+  let count = printedBefore
   return (family: string, ending: string, bytes: Bytes, draw: Draw) => {
     const name = join(folder, `${String(++count).padStart(4, '0')}-${family}`)
     const write = async () => {
