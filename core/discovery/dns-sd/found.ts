@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { reachOf } from '../../documents/addresses.ts'
+import { type Reach, reachOf } from '../../documents/addresses.ts'
 import { cleanText, type Facts } from '../../driver/facts.ts'
 import { readPrinterUri } from '../../printers/path.ts'
 import { deviceIdsOf, type Found } from '../source.ts'
@@ -55,8 +55,12 @@ const RANKS = [
   (address: string) => isIP(address) === 6 && reachOf(address) !== 'linkLocal',
 ]
 
+/** What stands for "this machine" or for nothing. */
+const NOWHERE = /^(0\.|::$)/
+const UNFIT: readonly Reach[] = ['metadata', 'reserved']
+
 function bestAddress(addresses: readonly string[]): string | null {
-  const usable = addresses.filter((address) => !['metadata', 'reserved'].includes(reachOf(address))).sort()
+  const usable = addresses.filter((address) => !NOWHERE.test(address) && !UNFIT.includes(reachOf(address))).sort()
   for (const suits of RANKS) {
     const best = usable.find(suits)
     if (best !== undefined) return best

@@ -1,3 +1,4 @@
+import { reachOf } from '../../documents/addresses.ts'
 import { cleanText } from '../../driver/facts.ts'
 import { type DnsName, type DnsQuestion, type DnsRecord, nameKey } from './message.ts'
 
@@ -116,9 +117,12 @@ export function createServiceTable(): ServiceTable {
           touched.add(key)
         } else {
           const addresses = record.ttlS > 0 ? addressesOf(record.name, MOST_SERVICES) : hosts.get(nameKey(record.name))
-          if (record.ttlS === 0) addresses?.delete(record.address)
-          else if (addresses && addresses.size < MOST_ADDRESSES)
-            addresses.set(record.address, own ? 'own' : (addresses.get(record.address) ?? 'other'))
+          if (!addresses) continue
+          const whose = own ? 'own' : (addresses.get(record.address) ?? 'other')
+          const news = record.ttlS === 0 ? addresses.has(record.address) : addresses.get(record.address) !== whose
+          if (!news || (record.ttlS > 0 && addresses.size >= MOST_ADDRESSES)) continue
+          if (record.ttlS === 0) addresses.delete(record.address)
+          else addresses.set(record.address, whose)
           spoken.add(nameKey(record.name))
         }
       }
@@ -168,7 +172,7 @@ export function createServiceTable(): ServiceTable {
 }
 
 /** Another machine's loopback is not ours: whoever names it leads us to ourselves. */
-const isLoopback = (address: string) => address.startsWith('127.') || address === '::1'
+const isLoopback = (address: string) => reachOf(address) === 'loopback'
 
 const MOST_KEYS = 64
 
