@@ -34,7 +34,7 @@ const gateway = await createGateway({
   log: { info() {}, warn: console.error, error: console.error },
   baseDir: folder,
 })
-const caller = { keyId: 'bench', targets: null, seesAllJobs: true }
+const caller = { keyId: 'bench', targets: null, seesAllJobs: true, mayReconfigure: true }
 
 async function byGateway(): Promise<void> {
   const { job } = await gateway.print({

@@ -6,6 +6,8 @@ export interface Parking {
   take(printer: object): Link | null
   /** Keeps a link for the printer's next job, and ends it when none comes soon. */
   park(printer: object, link: Link): void
+  /** Ends all that are parked. */
+  close(): void
 }
 
 /** An idle link keeps other clients out of most printers: it is given up soon. */
@@ -34,6 +36,9 @@ export function createParking(): Parking {
       }, IDLE_MS)
       timer.unref()
       parked.set(printer, { link, timer })
+    },
+    close() {
+      for (const printer of [...parked.keys()]) take(printer)?.destroy()
     },
   }
 }

@@ -35,7 +35,10 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
       if (address.scheme !== 'usb') return openPort(address.connection.port!)
       return openUsb({ ...usual, bus: usb, uri: address.uri, connectMs: withinMs })
     }
-    let link = parking.take(printer) ?? (await openLink())
+    const parked = parking.take(printer)
+    // It was made with the signal of the job that it was made for.
+    if (parked) signal.addEventListener('abort', () => parked.destroy(), { once: true })
+    let link = parked ?? (await openLink())
     printer.localAddress = link.localAddress
     const asks = preflightOf(printer, config) !== 'off'
     const session = rawSession(link, {
@@ -72,6 +75,9 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
     },
     async resume({ address, record: { uri } }, { remoteJobId }, signal) {
       return address.link === 'ipp' && remoteJobId !== null ? followIppJob(uri, remoteJobId, signal) : null
+    },
+    async close() {
+      parking.close()
     },
   }
 }
