@@ -41,14 +41,12 @@ async function* search(signal: AbortSignal, interfaces?: Interfaces): AsyncGener
     onError: (error) => void errors.push(error),
   })
   try {
-    if (net.size === 0) {
-      if (errors.length > 0) throw errors[0]
-      return
-    }
     const told = new Map<string, string>()
     const began = performance.now()
     for (let round = 0, gathering = 0; !signal.aborted; gathering++) {
       if (performance.now() - began >= (ASK_AT_MS[round] ?? Number.POSITIVE_INFINITY)) {
+        // Interfaces come up while the search goes on.
+        if (round > 0) await net.refresh()
         net.send(dnsQuery(SEARCH))
         round++
       }
@@ -58,6 +56,7 @@ async function* search(signal: AbortSignal, interfaces?: Interfaces): AsyncGener
       touched.clear()
       for (const found of heard.map((key) => newsOf(table, key, told))) if (found) yield found
     }
+    if (net.size === 0 && errors.length > 0) throw errors[0]
   } finally {
     net.close()
   }
