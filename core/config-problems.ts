@@ -2,6 +2,8 @@ import type { ErrorObject } from 'ajv'
 import { URI_SCHEMES } from './config-schema.ts'
 import { nearest } from './suggest.ts'
 
+const MOST_NAME = 80
+
 interface Shape {
   readonly description?: string
   readonly enum?: readonly unknown[]
@@ -29,7 +31,7 @@ export function dotted(pointer: string): string {
   return pointer
     .split('/')
     .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => plain(part.replaceAll('~1', '/').replaceAll('~0', '~')))
     .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : index === 0 ? part : `.${part}`))
     .join('')
 }
@@ -38,12 +40,18 @@ function describe(error: ErrorObject, key: string, name: string): string {
   const shape = (error.parentSchema ?? {}) as Shape
   const params = error.params as Record<string, unknown>
   if (error.keyword === 'additionalProperties') {
-    const wrong = String(params.additionalProperty)
+    const wrong = plain(String(params.additionalProperty))
     const known = Object.keys(shape.properties ?? {}).filter((word) => word !== '$schema')
     return `${key ? `${key}.` : ''}${wrong}: unknown key${meant(wrong, known)}; allowed: ${known.join(', ')}`
   }
   if (error.keyword === 'required') return `${name}: "${params.missingProperty}" is missing; allowed: ${allowed(shape)}`
   return `${name}: found ${shown(error.data)}${meant(error.data, words(shape))}; allowed: ${allowed(shape)}`
+}
+
+/** A name from the file, fit for one line. */
+function plain(name: string): string {
+  const line = name.replace(/[\p{Cc}\u2028\u2029]/gu, ' ')
+  return line.length > MOST_NAME ? `${line.slice(0, MOST_NAME)}...` : line
 }
 
 function meant(found: unknown, known: readonly string[]): string {

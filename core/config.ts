@@ -5,6 +5,7 @@ import { type ConfigFlag, isObject, overlay, PREFIX } from './config-overlay.ts'
 import { problemLines } from './config-problems.ts'
 import { type ConfigFile, ConfigFileSchema } from './config-schema.ts'
 import { rangeProblems } from './discovery/ranges.ts'
+import { cleanText } from './driver/index.ts'
 import { fail } from './errors.ts'
 import { readDuration, readSize } from './units.ts'
 
@@ -190,7 +191,12 @@ function readFile(path: string, named: string | null): Record<string, unknown> {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (isObject(value)) return value
   } catch (cause) {
-    throw fail('CONFIG_INVALID', [`The configuration file ${path} is not JSON: ${(cause as Error).message}`], {}, cause)
+    throw fail(
+      'CONFIG_INVALID',
+      [`The configuration file ${path} is not JSON: ${cleanText((cause as Error).message)}`],
+      {},
+      cause,
+    )
   }
   throw fail('CONFIG_INVALID', [`The configuration file ${path} holds no JSON object.`])
 }
