@@ -106,10 +106,19 @@ override 1.3.6.1.2.1.43.5.1.1.17.1 octet_str "D5J1"
 override 1.3.6.1.4.1.10642.1.3.0 octet_str "MANUFACTURER:Zebra Technologies;COMMAND SET:ZPL;MODEL:ZTC ZD421-203dpi ZPL;"
 `
   writeFileSync(join(folder, 'snmpd.conf'), config)
+  mkdirSync(join(folder, 'kept'))
   there(
-    `MIBS= SNMP_PERSISTENT_DIR=${folder} exec snmpd -f -LE 0 -C -c ${folder}/snmpd.conf -p ${folder}/pid udp:0.0.0.0:161`,
+    `MIBS= SNMP_PERSISTENT_DIR=${folder}/kept exec snmpd -f -LE 0 -C -c ${folder}/snmpd.conf -p ${folder}/pid udp:10.77.0.2:161`,
   )
-  there(`exec ${process.execPath} -e 'require("net").createServer((s) => s.resume()).listen(9100)'`)
+  // snmpd hears a broadcast and cannot answer it (it would answer from the broadcast address): this hands it on.
+  const relay = `const { createSocket } = require("dgram")
+    const heard = createSocket("udp4").on("message", (question, { port, address }) => {
+      const asked = createSocket("udp4").on("message", (answer) => asked.send(answer, port, address))
+      asked.bind(0, "10.77.0.2", () => asked.send(question, 161, "10.77.0.2"))
+    }).bind(161, "10.77.0.255")
+    require("net").createServer((socket) => socket.resume()).listen(9100)`
+  writeFileSync(join(folder, 'relay.cjs'), relay)
+  there(`exec ${process.execPath} ${folder}/relay.cjs`)
   await sleep(1500)
   for (let round = 0; round < 5; round++) {
     const found = await firstOf(createSnmpSource({ community: 'public' }), 1, 4_000)
