@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -127,6 +127,6 @@ override 1.3.6.1.4.1.10642.1.3.0 octet_str "MANUFACTURER:Zebra Technologies;COMM
   return { found: [] }
 }
 
-process.stdout.write(`${JSON.stringify(process.argv[2] === 'snmp' ? await snmp() : await dnsSd())}\n`, () =>
-  process.exit(0),
-)
+const result = process.argv[2] === 'snmp' ? await snmp() : await dnsSd()
+rmSync(folder, { recursive: true, force: true })
+process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0))
