@@ -7,10 +7,11 @@ import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { cupsdMissing, startCupsd } from '../component/private-cupsd.ts'
 import { labelOf, markOf } from './check.ts'
 
-// What CUPS does where the gateway makes its promises: `cups.ts [<rounds>]`, as root. Its own cupsd, with CUPS' own
+// What CUPS does where the gateway makes its promises: `cups.ts [<rounds> [<when>]]`, as root. Its own cupsd, with CUPS' own
 // DirtyCleanInterval of 30 s, prints on a virtual printer and is killed, its backends with it.
 const ROUNDS = Number(process.argv[2] ?? 5)
 const JOBS = 5
+const WHENS = (['waiting', 'printed', 'sending'] as const).filter((when) => (process.argv[3] ?? when) === when)
 
 interface Round {
   readonly accepted: number
@@ -48,7 +49,8 @@ async function round(when: 'waiting' | 'printed' | 'sending'): Promise<Round> {
       run('lp', '-d', 'labels', '-o', 'raw', label)
     }
     if (when === 'printed') while (new Set(texts.map(markOf)).size < JOBS) await sleep(100)
-    await sleep(2000)
+    // A job amid its transfer is one that cupsd has had the time to write down.
+    await sleep(when === 'sending' ? 35_000 : 2000)
     await cups.crash()
     printer.fault(null)
     await cups.start()
@@ -68,7 +70,7 @@ async function round(when: 'waiting' | 'printed' | 'sending'): Promise<Round> {
 
 const missing = cupsdMissing()
 if (missing) throw new Error(missing)
-for (const when of ['waiting', 'printed', 'sending'] as const) {
+for (const when of WHENS) {
   const all: Round[] = []
   for (let i = 0; i < ROUNDS; i++) all.push(await round(when))
   const sum = (pick: (each: Round) => number) => all.reduce((total, each) => total + pick(each), 0)

@@ -26,8 +26,8 @@ export interface SoakResult extends Growth {
   readonly completed: number
   readonly failed: number
   readonly faults: number
-  /** Jobs that never came to an end. */
-  readonly unended: number
+  /** Families with jobs that never came to an end. */
+  readonly unended: readonly string[]
   /** Answers of 500 and such that no fault explains. */
   readonly unexpected: readonly string[]
 }
@@ -155,10 +155,10 @@ async function startStands(): Promise<Stand[]> {
 
 /** Jobs at a steady pace, waiting and accepted, with and without keys, whatever becomes of them. */
 async function drive(pool: Pool, stands: readonly Stand[], endMs: number) {
-  const counts = { asked: 0, completed: 0, failed: 0, unended: 0 }
+  const counts = { asked: 0, completed: 0, failed: 0 }
   const unexpected: string[] = []
   const running = new Set<Promise<void>>()
-  const accepted = new Set<string>()
+  const accepted = new Map<string, string>()
   const endsAt = Date.now() + endMs
 
   async function ask(stand: Stand, number: number): Promise<void> {
@@ -177,12 +177,12 @@ async function drive(pool: Pool, stands: readonly Stand[], endMs: number) {
     const answer = (await body.json()) as { result: { content: { jobId?: string; message?: string } } }
     if (statusCode === 200) counts.completed++
     else if (statusCode === 502 || statusCode === 503) counts.failed++
-    else if (statusCode === 201 || statusCode === 504) accepted.add(answer.result.content.jobId!)
+    else if (statusCode === 201 || statusCode === 504) accepted.set(answer.result.content.jobId!, stand.entry.driver)
     else unexpected.push(`${stand.entry.driver}: ${statusCode} ${answer.result.content.message}`)
   }
 
   async function look(): Promise<void> {
-    for (const jobId of [...accepted]) {
+    for (const jobId of [...accepted.keys()]) {
       const { statusCode, body } = await pool.request({
         method: 'GET',
         path: `/api/v1/jobs/${jobId}`,
@@ -216,7 +216,7 @@ async function drive(pool: Pool, stands: readonly Stand[], endMs: number) {
     await look()
     if (accepted.size > 0) await sleep(500)
   }
-  return { ...counts, unended: accepted.size, unexpected }
+  return { ...counts, unended: [...new Set(accepted.values())], unexpected }
 }
 
 /** Now this printer, now that one, is at fault for a second or two. */
