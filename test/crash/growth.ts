@@ -17,7 +17,8 @@ export interface Growth {
 /** A leak of half a kilobyte a job is more than this in 30 minutes; a heap that breathes is not. */
 const MEMORY_FACTOR = 1.25
 const MEMORY_SLACK_BYTES = 24 * 1024 * 1024
-const DESCRIPTOR_SLACK = 8
+/** Connections of the load come and go. */
+const DESCRIPTOR_SLACK = 32
 const MIB = 1024 * 1024
 
 /** Compares the first third after the warm-up, which is a fifth of the time, with the last third. */

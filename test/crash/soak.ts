@@ -86,7 +86,7 @@ export async function runSoak({ minutes, say }: SoakOptions): Promise<SoakResult
   const env = { ...process.env, PRINT_GATEWAY_API_KEY: KEY }
   const gateway = fork(new URL('./gateway.ts', import.meta.url), [file], { execArgv: ['--import=tsx'], env })
   const [{ port }] = (await once(gateway, 'message')) as [{ port: number }]
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 64 })
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 24 })
   try {
     const endMs = minutes * 60_000
     const watched = watch(gateway, endMs, say)
