@@ -18,7 +18,7 @@ export const titleOf = (jobId: string) =>
     .update(jobId)
     .digest('hex')
     .repeat(1 + (jobId.charCodeAt(0) % 9))
-export const documentOf = (jobId: string) => Buffer.from(titleOf(jobId).repeat(1 + (jobId.charCodeAt(1) % 99)))
+export const documentOf = (jobId: string) => Buffer.from(titleOf(jobId).repeat(1 + (jobId.charCodeAt(1) % 99) * 20))
 export const entryOf = (jobId: string) => ({ scope: 'k1', key: `key of ${jobId}`, jobId, fingerprint: titleOf(jobId) })
 
 const STABLE = { stable: true }
