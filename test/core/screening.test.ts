@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { PrinterEntry } from '../../core/config.ts'
 import type { AnyDriver } from '../../core/driver/index.ts'
@@ -126,6 +126,22 @@ t.test('a job is printed again only for those who might have printed it', async 
   while ((await gateway.job(job.jobId, anybody)).state !== 'completed') await new Promise((go) => setTimeout(go, 10))
   await t.rejects(gateway.retry(job.jobId, true, printsOnly), refused)
   t.match(await gateway.retry(job.jobId, true, anybody), { outcome: 'completed' })
+})
+
+t.test('what the security notes point to is there', async (t) => {
+  const root = new URL('../../', import.meta.url)
+  const notes = readFileSync(new URL('docs/security.md', root), 'utf8')
+  const named = [...notes.matchAll(/`((?:core|drivers|server|fixtures|test)\/[\w./*-]+)`/g)].map(([, path]) => path!)
+  t.ok(named.length > 15)
+  for (const path of named) {
+    const [before, after] = path.split('/*/')
+    const folders =
+      after === undefined ? [path] : readdirSync(new URL(before!, root)).map((one) => `${before}/${one}/${after}`)
+    t.ok(
+      folders.some((one) => existsSync(new URL(one, root))),
+      path,
+    )
+  }
 })
 
 t.test('a screen that breaks fails its own document, with the name of its driver', async (t) => {
