@@ -22,10 +22,14 @@ export interface JobEnd {
   /** Of a failed job: whether some of it may be on paper. */
   readonly mayHavePrinted: boolean
   readonly impressions: number | null
+  /** The printer still waits for a document that has left: the job has to be canceled, or it holds up the others. */
+  readonly incomplete?: true
 }
 
 export interface FollowOptions {
   readonly signal?: AbortSignal
+  /** How long a printer may wait for the rest of a document that has left whole. */
+  readonly incomingMs?: number
   /** How long a printer may be out of reach before its job is given up. */
   readonly lostMs?: number
   /** Each time when the printer tells something new of the job. */
@@ -78,16 +82,18 @@ function readJob(state: string, job: IppAttributes): RemoteJob {
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 500
 const LOST_MS = 60_000
+const INCOMING_MS = 30_000
 
 /**
  * Follows a job to its end, however long the printer waits for paper or for a person. A printer that forgets the job,
  * or cannot tell of jobs, has taken it: `sent`. Throws an IppError of kind `canceled` when the signal comes first.
  */
 export async function followJob(client: IppClient, id: number | string, options: FollowOptions = {}): Promise<JobEnd> {
-  const { signal, onState, lostMs = LOST_MS } = options
+  const { signal, onState, lostMs = LOST_MS, incomingMs = INCOMING_MS } = options
   let pauseMs = FIRST_PAUSE_MS
   let told = ''
   let lostSince: number | null = null
+  let incomingSince: number | null = null
   for (;;) {
     const job = await getJob(client, id, signal).catch((error: unknown) => {
       if (!(error instanceof IppError) || error.kind === 'canceled') throw asTaken(error)
@@ -104,6 +110,9 @@ export async function followJob(client: IppClient, id: number | string, options:
       if (tale !== told) onState?.(job)
       told = tale
       if (end) return end
+      if (!job.reasons.includes('job-incoming')) incomingSince = null
+      else incomingSince ??= performance.now()
+      if (incomingSince !== null && performance.now() - incomingSince > incomingMs) return incomplete(job)
     }
     await sleep(pauseMs, undefined, signal && { signal }).catch(() => {
       throw asTaken(new IppError('canceled', 'Canceled.', { cause: signal?.reason }))
@@ -119,6 +128,14 @@ function asTaken(error: unknown): unknown {
 }
 
 const END: JobEnd = { outcome: 'failed', evidence: null, message: null, mayHavePrinted: true, impressions: null }
+
+const incomplete = ({ state, impressions }: RemoteJob): JobEnd => ({
+  ...END,
+  message: 'The printer did not get the whole document',
+  mayHavePrinted: state.startsWith('processing') && impressions !== 0,
+  impressions,
+  incomplete: true,
+})
 
 const lost = (error: IppError): JobEnd => ({
   ...END,

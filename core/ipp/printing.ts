@@ -105,10 +105,11 @@ export interface PrintResult extends JobEnd {
 export async function printDocument(client: IppClient, wanted: PrintRequest): Promise<PrintResult> {
   const operations = wanted.operations ?? (await operationsOf(client, wanted.signal))
   const has = (operation: IppOperation) => operations.includes(operationCode(operation))
-  const end = async (id: number | null): Promise<PrintResult> => ({
-    ...(id === null ? SENT : await followJob(client, id, wanted)),
-    remoteJobId: id === null ? null : String(id),
-  })
+  const end = async (id: number | null): Promise<PrintResult> => {
+    const ended = id === null ? SENT : await followJob(client, id, wanted)
+    if (ended.incomplete && id !== null) await abandon(client, id, wanted.user)
+    return { ...ended, remoteJobId: id === null ? null : String(id) }
+  }
   if (!has('Create-Job') || !has('Send-Document')) {
     const job = has('Validate-Job') ? await validated(client, wanted) : wanted
     const id = await printJob(client, job)

@@ -13,6 +13,7 @@ import { jobAttributes, optionSupport } from '../../core/ipp/job-attributes.ts'
 import {
   cancelJob,
   createJob,
+  followJob,
   getAttributes,
   getJob,
   type PrintRequest,
@@ -395,6 +396,18 @@ async function withPrinter(
   })
   return { printer, client }
 }
+
+t.test('a job whose document never came whole is not waited for without end', async (t) => {
+  const { client } = await withPrinter(t)
+  const job = { title: 'cut off', user: 'test', format: 'application/pdf', attributes: {} }
+  const id = await createJob(client, job)
+  t.match(await followJob(client, id, { incomingMs: 100 }), {
+    outcome: 'failed',
+    message: 'The printer did not get the whole document',
+    mayHavePrinted: false,
+    incomplete: true,
+  })
+})
 
 t.test('a document is printed, and its job is known before it leaves', async (t) => {
   const { printer, client } = await withPrinter(t)
