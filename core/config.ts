@@ -5,6 +5,7 @@ import { type ConfigFlag, isObject, overlay, PREFIX } from './config-overlay.ts'
 import { problemLines } from './config-problems.ts'
 import { type ConfigFile, ConfigFileSchema } from './config-schema.ts'
 import { rangeProblems } from './discovery/ranges.ts'
+import { allowProblems } from './documents/url-guard.ts'
 import { cleanText } from './driver/index.ts'
 import { fail } from './errors.ts'
 import { readDuration, readSize } from './units.ts'
@@ -160,8 +161,10 @@ export function loadConfig({ file, env, flags, folder }: ConfigSources): Config 
   takeCupsServer(raw, origins, env.CUPS_SERVER)
 
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, allowUnionTypes: true })
-  if (ajv.validate(ConfigFileSchema, raw)) problems.push(...rangeProblems((raw as ConfigFile).discovery.ranges))
-  else problems.unshift(...problemLines(ajv.errors ?? [], origins))
+  if (ajv.validate(ConfigFileSchema, raw)) {
+    const { discovery, documents } = raw as ConfigFile
+    problems.push(...rangeProblems(discovery.ranges), ...allowProblems(documents.urls.allow))
+  } else problems.unshift(...problemLines(ajv.errors ?? [], origins))
   if (problems.length > 0) throw fail('CONFIG_INVALID', [problems.join('\n')])
   return freeze(inBaseUnits(raw as ConfigFile, resolve(folder), env[`${PREFIX}API_KEY`] || null))
 }

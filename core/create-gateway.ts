@@ -25,12 +25,12 @@ import { pause } from './jobs/time.ts'
 import { createUsbBus, type UsbBus } from './links/usb-bus.ts'
 import type { Log } from './log.ts'
 import { identifyPrinter } from './printers/identify.ts'
-import { capabilitiesOf, driverOf, type LivePrinter, printerOf, refusalOf } from './printers/live.ts'
+import { capabilitiesOf, driverOf, type LivePrinter, printerOf, refusalOf, stops } from './printers/live.ts'
 import { createPrinterRegistry, mayUse } from './printers/registry.ts'
 import { createStatusDesk, printerView } from './printers/status.ts'
 import { askBeside } from './spoolers/beside.ts'
 import { chooseSpooler, createSpooler } from './spoolers/choose.ts'
-import type { Store } from './store/store.ts'
+import type { JobFilter, Store } from './store/store.ts'
 
 export interface GatewayParts {
   readonly config: Config
@@ -119,14 +119,40 @@ export async function createGateway({
     if (printer.driver && refusalOf(printer) === null) await capabilitiesOf(printer)
     return printerView(printer, Date.now())
   }
+  /** Its own jobs, and those of others where it may see them and their printer. */
+  const maySee = ({ owner, printer: path }: JobRecord, caller: Caller): boolean => {
+    if (owner === caller.keyId) return true
+    const printer = registry.find(path)
+    return caller.seesAllJobs && (caller.targets === null || (printer !== null && mayUse(printer, caller)))
+  }
+  /** Past its retention, and still there until the next sweep. */
+  const isOver = ({ completedAt }: JobRecord): boolean =>
+    completedAt !== null && Date.now() - Date.parse(completedAt) >= config.jobs.retentionMs
   const recordOf = async (jobId: string, caller: Caller) => {
     const record = journal.active.get(jobId)?.record ?? (await store.jobs.get(jobId))
-    if (!record || (!caller.seesAllJobs && record.owner !== caller.keyId)) throw fail('JOB_UNKNOWN', [jobId])
+    if (!record || isOver(record) || !maySee(record, caller)) throw fail('JOB_UNKNOWN', [jobId])
     return record
+  }
+  /** Jobs of the store that the caller may see, newest first; asks on until there are enough. */
+  async function keptFor(caller: Caller, filter: JobFilter): Promise<readonly JobRecord[]> {
+    const seen: JobRecord[] = []
+    for (let before = filter.before; ; ) {
+      const kept = await store.jobs.list({ ...filter, ...(before !== undefined && { before }) })
+      seen.push(...kept.filter((record) => maySee(record, caller)))
+      if (kept.length < filter.limit || seen.length >= filter.limit) return seen.slice(0, filter.limit)
+      before = kept.at(-1)!.sequence
+    }
+  }
+  /** Of several printers, the first that is ready when it is asked: what a test page says of its printer must be true. */
+  async function printerToTest(target: string, caller: Caller): Promise<LivePrinter> {
+    const candidates = registry.resolve(target, caller)
+    if (candidates.length === 1 && candidates[0]!.askedAt !== null) return candidates[0]!
+    await Promise.all(candidates.map((printer) => statuses.ask(printer)))
+    return candidates.find(({ reachable, report }) => reachable !== false && !stops(report)) ?? candidates[0]!
   }
 
   async function testPrint({ target, media: wanted, caller }: TestPrintRequest): Promise<PrintOutcome> {
-    const printer = registry.resolve(target, caller)[0]!
+    const printer = await printerToTest(target, caller)
     const driver = driverOf(printer)
     const capabilities = await capabilitiesOf(printer)
     const media = driver.mediaRequired
@@ -202,14 +228,14 @@ export async function createGateway({
       await spooler.refresh?.()
       return jobView(await recordOf(jobId, caller))
     },
-    async jobs({ printer, state, cursor, limit, caller }) {
+    async jobs({ printer: pathOrUri, state, cursor, limit, caller }) {
       const before = cursor === undefined ? undefined : readCursor(cursor)
-      const mine = (owner: string | null) => caller.seesAllJobs || owner === caller.keyId
+      const printer = pathOrUri && (registry.find(pathOrUri)?.record.path ?? pathOrUri)
       const running = [...journal.active.values()]
         .map((job) => job.record)
-        .filter((r) => mine(r.owner) && (!printer || r.printer === printer) && (!state || r.state === state))
+        .filter((r) => maySee(r, caller) && (!printer || r.printer === printer) && (!state || r.state === state))
         .filter((r) => before === undefined || r.sequence < before)
-      const kept = await store.jobs.list({
+      const kept = await keptFor(caller, {
         ...(printer !== undefined && { printer }),
         ...(state !== undefined && { state }),
         ...(!caller.seesAllJobs && caller.keyId !== null && { owner: caller.keyId }),

@@ -71,3 +71,16 @@ const withoutDot = (host: string) => host.replace(/\.$/, '')
 
 const localAddresses = () =>
   Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => plainAddress(address)))
+
+/** One sentence for every entry of `documents.urls.allow` that names no host, address or CIDR. */
+export const allowProblems = (allow: readonly string[]): string[] =>
+  allow.flatMap((entry) => {
+    try {
+      createUrlGuard({ allow: [entry], private: false, ownAddresses: () => [] })
+      return []
+    } catch {
+      return [
+        `documents.urls.allow: found ${JSON.stringify(entry)}; allowed: a host, an address or a CIDR such as "10.0.0.0/8"`,
+      ]
+    }
+  })

@@ -73,7 +73,7 @@ export function readPrinterUri(text: string): Address {
   return {
     scheme,
     uri: `${scheme}://${hostPart}:${port}${rest}${url.search}`,
-    path: `${word}_${dashed(host)}_${port}`,
+    path: `${word}_${host.replace(/[^a-z0-9]/g, '-')}_${port}`,
     connection: { type: 'network', host, port, protocol },
     link: scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : 'ipp',
     ...(snmp !== null && { snmpPort }),

@@ -198,5 +198,7 @@ const deviceOf = ({ deviceId }: PrinterRecord, { connection, uri }: Address): st
   deviceId ?? (connection.host ? `${connection.host}:${connection.port}` : uri)
 
 /** Whether a key that is limited to printers or tags may use this one. */
-export const mayUse = ({ record }: LivePrinter, { targets }: Caller): boolean =>
-  targets === null || targets.includes(record.path) || record.tags.some((tag) => targets.includes(`tag_${tag}`))
+export const mayUse = ({ record, address }: LivePrinter, { targets }: Caller): boolean =>
+  targets === null ||
+  targets.some((target) => target === record.path || target === address.uri) ||
+  record.tags.some((tag) => targets.includes(`tag_${tag}`))

@@ -103,6 +103,8 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       return answers
     }
     const report = await guard(driver, 'probe', () => run({ ask }, printerOf(printer), why))
+    // A connection that is reset under a question is no silence: nobody is there to print.
+    if (unanswered && !report && why !== 'sent' && link.error) throw link.error
     // A late answer to an old question would be taken for one to the next: such a link is given up.
     if (unanswered) link.destroy()
     return report

@@ -166,3 +166,11 @@ t.test('the nearest word is near', async (t) => {
   t.equal(nearest('elephant', ['host', 'port']), null)
   t.equal(nearest('x', []), null)
 })
+
+t.test('an allowed address that is none is named before the start', async (t) => {
+  const folder = t.testdir({ 'print-gateway.json': '{"documents":{"urls":{"allow":["10.0.0.0/33","intranet"]}}}' })
+  t.throws(() => loadConfig({ file: null, env: {}, flags: {}, folder }), {
+    code: 'CONFIG_INVALID',
+    message: /^documents\.urls\.allow: found "10\.0\.0\.0\/33"; allowed: a host, an address or a CIDR[^\n]*$/,
+  })
+})

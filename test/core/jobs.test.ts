@@ -245,3 +245,12 @@ t.test('a printer that takes many jobs on one link gets them so, and a truncated
   printer.set({ mediaOut: true })
   t.equal((await print(pathOf(printer), LABEL)).outcome, 'notReady')
 })
+
+t.test('a ZPL printer that resets every connection is not ready, and has printed nothing', async (t) => {
+  const printer = await zebra(t)
+  const { print } = await startRig(t, { printers: [entry(printer)] })
+  printer.fault({ kind: 'resets', afterBytes: 2 })
+  const { outcome, job } = await print(pathOf(printer), LABEL)
+  t.equal(outcome, 'notReady')
+  t.match(job, { error: 'Printer not ready: printer unreachable', mayHavePrinted: false })
+})

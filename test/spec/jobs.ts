@@ -42,7 +42,7 @@ export function jobs(t: Test, stand: Stand): void {
     t.same((await list('printer=nobody')).jobs, [])
   })
 
-  t.test('jobs are listed by the URI of their printer too', { todo: 'only its path is known' }, async (t) => {
+  t.test('jobs are listed by the URI of their printer too', async (t) => {
     const printer = await addRaw(t, stand)
     isPrinted(t, await ask('POST', `/print/${printer.path}`, { headers: RAW, body: 'x' }))
     t.match((await list(`printer=${printer.encoded}`)).jobs, [{ printer: printer.path }])

@@ -157,7 +157,7 @@ export function printers(t: Test, stand: Stand): void {
     for (const { content } of [usb, serial, ...twins]) await ask('DELETE', `/printers/${content.path}`)
   })
 
-  t.test('each colon of an IPv6 host becomes a hyphen', { todo: 'they are joined' }, async (t) => {
+  t.test('each colon of an IPv6 host becomes a hyphen', async (t) => {
     for (const [host, path] of [
       ['2001:db8::7', 'tcp_2001-db8--7_9100'],
       ['fd00::1:2', 'tcp_fd00--1-2_9100'],
