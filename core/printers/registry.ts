@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { PrinterEntry } from '../config.ts'
 import type { Facts } from '../driver/index.ts'
-import type { DriverRegistry } from '../driver/registry.ts'
+import { type DriverRegistry, traitProblems } from '../driver/registry.ts'
 import { fail } from '../errors.ts'
 import type { Caller, PrinterChange } from '../gateway.ts'
 import { createLane, type Lane } from '../jobs/lane.ts'
@@ -109,7 +109,7 @@ export async function createPrinterRegistry({
     const address = readPrinterUri(entry.uri)
     if (entry.driver !== undefined && !drivers.has(entry.driver))
       throw fail('DRIVER_UNKNOWN', [entry.driver, drivers.all.map(({ id }) => id).join(', ')])
-    return {
+    const record: PrinterRecord = {
       id: kept?.id ?? printerId(address.uri),
       path: kept?.path ?? freePath(address.path),
       uri: address.uri,
@@ -125,6 +125,8 @@ export async function createPrinterRegistry({
       rawFilter: entry.rawFilter ?? kept?.rawFilter ?? null,
       facts: kept?.facts ?? {},
     }
+    if (entry.traits) checkTraits(record, address, drivers)
+    return record
   }
   const find = (pathOrUri: string): LivePrinter | null => {
     const byPath = printers.get(pathOrUri)
@@ -202,3 +204,12 @@ export const mayUse = ({ record, address }: LivePrinter, { targets }: Caller): b
   targets === null ||
   targets.some((target) => target === record.path || target === address.uri) ||
   record.tags.some((tag) => targets.includes(`tag_${tag}`))
+
+/** Fails with REQUEST_INVALID for traits that the printer's driver does not know. */
+function checkTraits(record: PrinterRecord, address: Address, drivers: DriverRegistry): void {
+  const { driver } = claimPrinter(record, address, drivers)
+  const problems = driver ? traitProblems(driver, record.traits) : []
+  if (problems.length === 0) return
+  const errors = problems.map((message) => ({ field: 'traits', message }))
+  throw fail('REQUEST_INVALID', [`Printer ${record.uri}: ${problems.join('; ')}.`], { errors })
+}

@@ -254,3 +254,13 @@ t.test('a ZPL printer that resets every connection is not ready, and has printed
   t.equal(outcome, 'notReady')
   t.match(job, { error: 'Printer not ready: printer unreachable', mayHavePrinted: false })
 })
+
+t.test('a trait that the driver does not know is refused with the names that it does', async (t) => {
+  const { gateway } = await startRig(t)
+  const uri = 'tcp://127.0.0.1:9'
+  await t.rejects(gateway.addPrinter({ uri, driver: 'zpl', traits: { jobsPerLnk: 'many' } }), {
+    code: 'REQUEST_INVALID',
+    message: /no such trait \(did you mean "jobsPerLink"\?\)/,
+  })
+  t.same(gateway.printers(anybody), [])
+})
