@@ -55,3 +55,7 @@ export interface JobRecord extends Job {
   /** Job id at the printer (IPP) or the spooler, when one is known. */
   readonly remoteJobId: string | null
 }
+
+/** Past its retention, and still there until the next sweep. */
+export const isOver = ({ completedAt }: JobRecord, retentionMs: number): boolean =>
+  completedAt !== null && Date.now() - Date.parse(completedAt) >= retentionMs

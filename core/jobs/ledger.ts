@@ -3,7 +3,7 @@ import type { Caller, JobQuery } from '../gateway.ts'
 import { mayUse, type PrinterRegistry } from '../printers/registry.ts'
 import type { JobFilter, JobStore } from '../store/store.ts'
 import { type Journal, jobView } from './active-job.ts'
-import type { Job, JobRecord } from './job.ts'
+import { isOver, type Job, type JobRecord } from './job.ts'
 
 export interface LedgerParts {
   readonly store: JobStore
@@ -27,12 +27,9 @@ export function createLedger({ store, journal, registry, retentionMs }: LedgerPa
     const printer = registry.find(path)
     return caller.seesAllJobs && (caller.targets === null || (printer !== null && mayUse(printer, caller)))
   }
-  /** Past its retention, and still there until the next sweep. */
-  const isOver = ({ completedAt }: JobRecord): boolean =>
-    completedAt !== null && Date.now() - Date.parse(completedAt) >= retentionMs
   async function find(jobId: string, caller: Caller): Promise<JobRecord> {
     const record = journal.active.get(jobId)?.record ?? (await store.get(jobId))
-    if (!record || isOver(record) || !maySee(record, caller)) throw fail('JOB_UNKNOWN', [jobId])
+    if (!record || isOver(record, retentionMs) || !maySee(record, caller)) throw fail('JOB_UNKNOWN', [jobId])
     return record
   }
   /** Jobs of the store that the caller may see, newest first; asks on until there are enough. */

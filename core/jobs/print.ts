@@ -10,7 +10,7 @@ import type { IdempotencyEntry, IdempotencyKey, Store } from '../store/store.ts'
 import { type ActiveJob, createActiveJob, type Journal, jobView, refOf } from './active-job.ts'
 import { checkCopies, checkPages } from './ceiling.ts'
 import { fingerprintOf } from './idempotency.ts'
-import type { JobRecord } from './job.ts'
+import { isOver, type JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
 import type { Screening } from './screening.ts'
 
@@ -131,7 +131,7 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
   async function replay(jobId: string, wait: boolean): Promise<PrintOutcome | null> {
     const running = journal.active.get(jobId)
     const record = running?.record ?? (await store.jobs.get(jobId))
-    if (!record) return null
+    if (!record || isOver(record, config.jobs.retentionMs)) return null
     const told = (ended: JobRecord): PrintOutcome => ({
       job: jobView(ended),
       outcome: ended.state === 'completed' ? 'completed' : 'failed',
