@@ -106,6 +106,9 @@ function sayDemo(demo: Demo, url: string, config: Config, say: (line: string) =>
   say(`Key: ${key}`)
   say(`What the ${demo.printers.length} virtual printers print is in ${demo.folder}. Try:`)
   say(`  curl -H 'X-API-Key: ${key}' ${url}/api/v1/printers`)
+  const label = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
+  const type = 'Content-Type: application/octet-stream'
+  say(`  curl -H 'X-API-Key: ${key}' -H '${type}' --data-binary '${label}' ${url}/api/v1/print/tag_labels`)
 }
 
 async function close(app: FastifyInstance, gateway: Gateway, demo: Demo | null): Promise<void> {
