@@ -95,7 +95,7 @@ async function withPrinters<R>(count: number, work: (ports: readonly number[]) =
 }
 
 console.log(`Node.js ${process.version}, ${cpus().length} x ${cpus()[0]?.model.trim()}\n`)
-// The peers are measured on one printer: with fifty they were not seen to end their jobs.
+// The peers are measured on one printer: CUPS with fifty was not seen to end its jobs in time.
 console.log(table('One printer', await withPrinters(1, (ports) => run([...OURS, ...PEERS], ports))))
 console.log(table(`${MANY} printers`, await withPrinters(MANY, (ports) => run(OURS, ports))))
 const bounds = { count: quick ? 1_000 : 10_000, seconds: SECONDS }
