@@ -101,3 +101,15 @@ function scalar(text: string, { type }: Shape): unknown {
 const isPath = (key: string) => key === 'data' || key.startsWith('server.tls.')
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** CUPS' own variable, where nothing else says where cupsd is: `host[:port][/version=…]`, or the path of a socket. */
+export function takeCupsServer(
+  raw: Record<string, unknown>,
+  origins: Map<string, string>,
+  server: string | undefined,
+): void {
+  const cups = (raw.cups ??= {})
+  if (!server || !isObject(cups) || cups.url !== undefined) return
+  cups.url = server.startsWith('/') ? `unix://${server}` : `ipp://${server.replace(/\/version=.*$/, '')}`
+  origins.set('cups.url', 'CUPS_SERVER')
+}

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Ajv } from 'ajv'
-import { type ConfigFlag, isObject, overlay, PREFIX } from './config-overlay.ts'
+import { readConfigFile, rebasePaths } from './config-file.ts'
+import { type ConfigFlag, isObject, overlay, PREFIX, takeCupsServer } from './config-overlay.ts'
 import { problemLines } from './config-problems.ts'
 import { type ConfigFile, ConfigFileSchema } from './config-schema.ts'
 import { rangeProblems } from './discovery/ranges.ts'
 import { allowProblems } from './documents/url-guard.ts'
-import { cleanText } from './driver/index.ts'
 import { fail } from './errors.ts'
 import { readDuration, readSize } from './units.ts'
 
@@ -154,7 +153,7 @@ function requireNoDefaults(_key: string, value: unknown): unknown {
  */
 export function loadConfig({ file, env, flags, folder }: ConfigSources): Config {
   const path = resolve(folder, file ?? DEFAULT_CONFIG_FILE)
-  const raw = readFile(path, file)
+  const raw = readConfigFile(path, file)
   rebasePaths(raw, dirname(path))
   const origins = new Map<string, string>()
   const problems = overlay(raw, origins, env, flags, folder)
@@ -167,57 +166,6 @@ export function loadConfig({ file, env, flags, folder }: ConfigSources): Config 
   } else problems.unshift(...problemLines(ajv.errors ?? [], origins))
   if (problems.length > 0) throw fail('CONFIG_INVALID', [problems.join('\n')])
   return freeze(inBaseUnits(raw as ConfigFile, resolve(folder), env[`${PREFIX}API_KEY`] || null))
-}
-
-/** CUPS' own variable, where nothing else says where cupsd is: `host[:port][/version=…]`, or the path of a socket. */
-function takeCupsServer(raw: Record<string, unknown>, origins: Map<string, string>, server: string | undefined): void {
-  const cups = (raw.cups ??= {})
-  if (!server || !isObject(cups) || cups.url !== undefined) return
-  cups.url = server.startsWith('/') ? `unix://${server}` : `ipp://${server.replace(/\/version=.*$/, '')}`
-  origins.set('cups.url', 'CUPS_SERVER')
-}
-
-function readFile(path: string, named: string | null): Record<string, unknown> {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    if (named === null && (cause as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw fail(
-      'CONFIG_INVALID',
-      [`The configuration file ${path} cannot be read: ${(cause as Error).message}`],
-      {},
-      cause,
-    )
-  }
-  try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
-    if (isObject(value)) return value
-  } catch (cause) {
-    throw fail(
-      'CONFIG_INVALID',
-      [`The configuration file ${path} is not JSON: ${cleanText((cause as Error).message)}`],
-      {},
-      cause,
-    )
-  }
-  throw fail('CONFIG_INVALID', [`The configuration file ${path} holds no JSON object.`])
-}
-
-/** Paths of the file become absolute before anything lies over them; what is no text stays for the check to find. */
-function rebasePaths(raw: Record<string, unknown>, base: string): void {
-  const rebase = (holder: unknown, key: string, only = (_: string) => true) => {
-    if (!isObject(holder)) return
-    const value = holder[key]
-    const move = (text: unknown) => (typeof text === 'string' && text !== '' && only(text) ? resolve(base, text) : text)
-    if (value !== undefined) holder[key] = Array.isArray(value) ? value.map(move) : move(value)
-  }
-  const { server, documents, extensions } = raw
-  rebase(raw, 'data')
-  rebase(raw, 'drivers', (text) => /^\.{0,2}\//.test(text))
-  if (isObject(server)) for (const key of ['cert', 'key']) rebase(server.tls, key)
-  if (isObject(documents)) rebase(documents.files, 'roots')
-  if (Array.isArray(extensions)) for (const extension of extensions) rebase(extension?.check, 'pidFile')
 }
 
 function inBaseUnits(file: ConfigFile, folder: string, apiKey: string | null): Config {
