@@ -1,6 +1,6 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Bytes, PrinterEntry } from '../core/index.ts'
+import { type Bytes, makeFolder, type PrinterEntry } from '../core/index.ts'
 
 /** Printers that are not there: one of each family on loopback. */
 export interface Demo {
@@ -42,7 +42,7 @@ export async function startDemo(folder: string, say: (line: string) => void): Pr
     import('../fixtures/virtual/ipp.ts'),
     import('../fixtures/virtual/pdf-picture.ts'),
   ])
-  await mkdir(folder, { recursive: true })
+  await makeFolder(folder)
   const keep = keeper(folder, await lastNumber(folder), say)
   const brother = ptouch.ptouchQlEngine()
   const agent = await snmp.startSnmpAgent(ptouchSnmp.ptouchObjects(brother.state))

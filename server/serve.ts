@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { type Config, createEmbeddedStore, createGateway, type Gateway } from '../core/index.ts'
+import { type Config, createEmbeddedStore, createGateway, type Gateway, makeFolder } from '../core/index.ts'
 import { drivers } from '../drivers/index.ts'
 import { buildApp } from './app.ts'
 import { readBuild } from './build.ts'
@@ -34,7 +34,7 @@ const CLOSE_MS = 5_000
 
 /** Puts the parts together, starts them and says where they are. */
 export async function serve({ config, folder, demo: wanted, isTerminal, say }: ServeOptions): Promise<Running> {
-  mkdirSync(config.data, { recursive: true, mode: 0o700 })
+  await makeFolder(config.data)
   const log = createLog('info')
   const tls = readIdentity(config)
   const demo = wanted ? await startDemo(config, say) : null

@@ -43,7 +43,8 @@ export const serveCommand: Command = {
 
 /** Why the gateway could not start, where its surroundings are to blame; null: they are not. */
 function startProblem({ code, syscall }: NodeJS.ErrnoException, { server: { host, port }, data }: Config) {
-  if (syscall === 'mkdir') return `The data folder ${data} cannot be made (${code}); choose another with --data.`
+  if (syscall === 'mkdir' || syscall === 'fsync')
+    return `The data folder ${data} cannot be made (${code}); choose another with --data.`
   switch (code) {
     case 'EADDRINUSE':
       return `Port ${port} on ${host} is in use; choose another with --port.`

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,7 +152,14 @@ t.test('a gateway that cannot start where it is told to says so in a line', asyn
     [['--port', String(port)], /^Port \d+ on 127\.0\.0\.1 is in use; choose another with --port\.$/],
     [['--port', '0', '--host', '192.0.2.1'], /^192\.0\.2\.1 is no address of this machine; .*--host/],
     [['--port', '0', '--data', join(folder, 'file')], /^The data folder .*file cannot be made \(EEXIST\); .*--data/],
+    [['--port', '0', '--data', join(folder, 'file', 'a', 'b')], /^The data folder .* cannot be made \(EEXIST\); /],
   ]
+  // Where Node's own recursive mkdir never comes back.
+  if (existsSync('/proc/self')) {
+    const sentence = /^The data folder \S+ cannot be made \((ENOENT|EINVAL)\); choose another with --data\.$/
+    cases.push([['--port', '0', '--data', '/proc/print-gateway/data'], sentence])
+    cases.push([['--port', '0', '--demo', '--data', '/proc/self'], sentence])
+  }
   for (const [argv, line] of cases) {
     const data = argv.includes('--data') ? [] : ['--data', join(folder, 'data')]
     const { status, err } = await run(['serve', '--spooler', 'direct', ...argv, ...data], { folder })
