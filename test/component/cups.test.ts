@@ -6,131 +6,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PDFDocument } from 'pdf-lib'
 import t, { type Test } from 'tap'
-import { type Config, loadConfig, type PrinterEntry } from '../../core/config.ts'
-import { createGateway } from '../../core/create-gateway.ts'
-import { type IppAttribute, type IppTag, ippTexts } from '../../core/driver/index.ts'
+import { ippTexts } from '../../core/driver/index.ts'
 import type { PrintRequest } from '../../core/gateway.ts'
-import { openIpp } from '../../core/ipp/client.ts'
-import type { IppOperation } from '../../core/ipp/tables.ts'
-import { createEmbeddedStore } from '../../core/store/embedded.ts'
-import { drivers } from '../../drivers/index.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
-import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody, deadPort } from '../core/rig.ts'
-import { type CupsdOptions, cupsdMissing, type PrivateCupsd, startCupsd } from './private-cupsd.ts'
+import { one, privateCupsd, queueOf, startGateway, startSink, usual } from './cups-rig.ts'
 
 t.setTimeout(150_000)
 
-const missing = cupsdMissing()
-if (missing && process.env.REQUIRE_COMPONENTS) throw new Error(missing)
-const usual = { skip: missing, timeout: 60_000 }
-
 const LABEL = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
-const one = (tag: IppTag, value: string | number): IppAttribute => ({ tag, values: [value] })
-
-async function privateCupsd(t: Test, options: CupsdOptions = {}) {
-  const cupsd = await startCupsd(options)
-  t.teardown(() => cupsd.stop())
-  return { ...cupsd, ...administrator(t, cupsd) }
-}
-
-/** What an administrator does at the shell. */
-function administrator(t: Test, { socket }: PrivateCupsd) {
-  const headers = () => ({ Authorization: 'PeerCred root' })
-  const client = openIpp('ipp://localhost/', { socketPath: socket, headers })
-  t.teardown(() => client.close())
-  const printerUri = (queue: string) => `ipp://localhost/printers/${queue}`
-  const act = async (operation: IppOperation, queue: string, printer = {}) => {
-    const answer = await client.request(operation, { path: '/admin/', printerUri: printerUri(queue), printer })
-    if (!answer.ok) throw new Error(answer.statusName)
-  }
-  return {
-    pause: (queue: string) => act('Pause-Printer', queue),
-    resume: (queue: string) => act('Resume-Printer', queue),
-    setDevice: (queue: string, port: number) =>
-      act('CUPS-Add-Modify-Printer', queue, {
-        'device-uri': one('uri', `socket://127.0.0.1:${port}/`),
-        'printer-is-accepting-jobs': { tag: 'boolean', values: [true] },
-        'printer-state': one('enum', 3),
-      }),
-    async queue(queue: string) {
-      const answer = await client.request('Get-Printer-Attributes', { printerUri: printerUri(queue) })
-      return answer.all('printer')[0] ?? null
-    },
-    async jobs() {
-      const operation = { 'which-jobs': one('keyword', 'all'), 'requested-attributes': one('keyword', 'all') }
-      return (await client.request('Get-Jobs', { printerUri: 'ipp://localhost/', path: '/', operation })).all('job')
-    },
-  }
-}
-
-interface Settings {
-  readonly url: string
-  readonly printers: readonly PrinterEntry[]
-  readonly jobs?: Partial<Config['jobs']>
-  readonly preflight?: Partial<Config['preflight']>
-}
-
-async function startGateway(t: Test, { url, printers, jobs, preflight }: Settings) {
-  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
-  const base = loadConfig({ file: null, env: {}, flags: {}, folder })
-  const config: Config = {
-    ...base,
-    spooler: 'cups',
-    cups: { url },
-    printers,
-    jobs: { ...base.jobs, retryForMs: 1000, drainMs: 200, ...jobs },
-    preflight: { ...base.preflight, budgetMs: 500, ...preflight },
-  }
-  const said: string[] = []
-  const gateway = await createGateway({
-    config,
-    drivers,
-    store: await createEmbeddedStore(config.data),
-    build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
-    log: {
-      info() {},
-      warn: (_, message) => void said.push(message),
-      error: (details, message) => t.comment(message, details),
-    },
-    baseDir: folder,
-  })
-  t.teardown(async () => {
-    await gateway.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const print = (target: string, bytes: Uint8Array | string, more: Partial<PrintRequest> = {}) =>
-    gateway.print({
-      target,
-      submission: { kind: 'json', content: Buffer.from(bytes).toString('base64'), contentType: 'raw_base64' },
-      title: null,
-      source: null,
-      wait: true,
-      options: {},
-      idempotencyKey: null,
-      caller: anybody,
-      ...more,
-    })
-  const untilState = async (jobId: string, ...states: string[]) => {
-    for (let round = 0; round < 400; round++) {
-      const job = await gateway.job(jobId, anybody)
-      if (states.includes(job.state)) return job
-      await sleep(25)
-    }
-    throw new Error(`the job is not ${states.join(' or ')}`)
-  }
-  return { gateway, print, untilState, said }
-}
-
-async function startSink(t: Test) {
-  const printer = await startTcpPrinter(rawEngine(), { exclusive: false })
-  t.teardown(() => printer.close())
-  return printer
-}
-const queueOf = ({ port }: { port: number }) => `tcp_127-0-0-1_${port}`
-
 for (const policy of ['usual', 'open'] as const)
   t.test(`a label goes through a raw queue, with CUPS' policy ${policy}`, usual, async (t) => {
     const cupsd = await privateCupsd(t, { policy })
@@ -306,7 +192,14 @@ t.test('a gateway that is killed finds its job in CUPS again', usual, async (t) 
   const cups = { url: `unix://${cupsd.socket}` }
   writeFileSync(
     file,
-    JSON.stringify({ server: { port: 0 }, spooler: 'cups', cups, printers, discovery: { onStart: false } }),
+    JSON.stringify({
+      server: { port: 0 },
+      data: join(folder, 'data'),
+      spooler: 'cups',
+      cups,
+      printers,
+      discovery: { onStart: false },
+    }),
   )
   const first = await startProcess(t, file)
   await first.ask('POST', `/print/${queueOf(printer)}`, { content: 'eA==', contentType: 'raw_base64' })
