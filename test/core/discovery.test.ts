@@ -9,11 +9,8 @@ import { type DiscoverySource, deviceIdsOf, type Found, type Watcher } from '../
 import type { Facts } from '../../core/driver/index.ts'
 import { readPrinterUri } from '../../core/printers/path.ts'
 import type { PrinterRecord } from '../../core/printers/printer.ts'
-import { escposEngine } from '../../fixtures/virtual/escpos.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { startSnmpAgent } from '../../fixtures/virtual/snmp.ts'
-import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
-import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody, deadPort, startRig } from './rig.ts'
 
 const ZEBRA: Facts = { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL', commandSet: ['ZPL'] }
@@ -402,36 +399,6 @@ t.test('who watches tells of printers that come and go', async (t) => {
   t.match(gateway.printers(anybody)[0], { path: 'usb_sn_D5J1', driver: 'zpl', localAddress: 'bus 1, port 2' })
   watcher!.lost(usb.uri)
   t.equal(gateway.printers(anybody)[0]?.status, 'offline')
-})
-
-t.test('an unknown printer is asked who it is, the least harmful question first, and told what was sent', async (t) => {
-  const receipt = await startTcpPrinter(escposEngine())
-  const label = await startTcpPrinter(zplEngine())
-  t.teardown(() => Promise.all([receipt.close(), label.close()]))
-  const printers = [receipt, label].map(({ uri }) => ({ uri: `${uri}?snmp=${uri.split(':').at(-1)}` }))
-  const { gateway } = await startRig(t, { printers })
-  const [a, b] = gateway.printers(anybody)
-  t.match([a, b], [{ driver: 'raw-tcp' }, { driver: 'raw-tcp' }])
-  const asked = await gateway.identify(a!.path, { mayPrint: false })
-  t.same(
-    asked.steps.map(({ by }) => by),
-    [
-      'SNMP',
-      'JSON on TCP port 9200',
-      "Zebra's discovery on UDP port 4201",
-      "Epson's discovery on UDP port 3289",
-      'DLE EOT 1',
-    ],
-  )
-  t.match(asked.steps.at(-1), { sent: '\\x10\\x04\\x01', heard: /^\\x1[26]$/ })
-  t.equal(asked.printer.driver, 'escpos')
-
-  const careful = await gateway.identify(b!.path, { mayPrint: false })
-  t.match(careful.steps.at(-1), { by: '~HI', sent: null, note: /mayPrint/ })
-  t.equal(careful.printer.driver, 'raw-tcp')
-  const asks = await gateway.identify(b!.path, { mayPrint: true })
-  t.match(asks.steps.at(-1), { by: '~HI', sent: '~HI\\x0d\\x0a' })
-  t.equal(asks.printer.driver, 'zpl')
 })
 
 t.test('state, supplies and media come by SNMP where the driver learns none', async (t) => {
