@@ -71,7 +71,7 @@ export async function createGateway({
   const spooler = createSpooler({ config, usb, settings: store.settings, log })
   const renderer = createRenderer()
   const intake = createIntake({ spool: store.spool, config: config.documents })
-  const screening = createScreening(drivers)
+  const screening = createScreening(drivers, log)
   const journal = createJournal(store, log, () => {})
   const runner = createRunner({ config, spooler, journal, renderer, log })
   const newId = createIds()
@@ -95,7 +95,7 @@ export async function createGateway({
   const ledger = createLedger({ store: store.jobs, journal, registry, retentionMs: config.jobs.retentionMs })
   const testDesk = createTestDesk({ registry, statuses, desk, version: build.version })
   const hasRoom = createRoomCheck(store.spool, config.limits.diskFreeBytes)
-  const again = createRetryDesk({ spool: store.spool, registry, screening, desk, hasRoom })
+  const again = createRetryDesk({ config, spool: store.spool, registry, screening, renderer, desk, hasRoom })
   const deviceStatus = createDeviceStatus({ config, build, log })
   const stopped = new AbortController()
   let closing = false
@@ -144,9 +144,9 @@ export async function createGateway({
       await runner.cancel(running)
       return jobView(await running.ended)
     },
-    async retry(jobId, wait, caller) {
+    async retry(request) {
       refuseWhenClosing()
-      return again.print(await ledger.find(jobId, caller), wait, caller)
+      return again.print(await ledger.find(request.jobId, request.caller), request)
     },
     printers: (caller) =>
       registry

@@ -31,6 +31,10 @@ export interface PrintRequest {
   readonly caller: Caller
 }
 
+export interface RetryRequest extends Pick<PrintRequest, 'wait' | 'confirmPages' | 'caller'> {
+  readonly jobId: string
+}
+
 export interface TestPrintRequest {
   readonly target: string
   readonly media: string | null
@@ -95,11 +99,12 @@ export interface DeviceStatus {
   readonly extensions: readonly ExtensionView[]
 }
 
-/** What may be changed on a printer: an absent field stays, null goes back to what is detected. */
+/** What may be changed on a printer: an absent field stays, null goes back to what is detected or usual. */
 export interface PrinterChange {
   readonly model?: string | null
   readonly driver?: string | null
   readonly tags?: readonly string[]
+  readonly rawFilter?: boolean | null
 }
 
 /** The verbs of the gateway. Every refusal is a `GatewayError`; print outcomes are values. */
@@ -110,7 +115,7 @@ export interface Gateway {
   jobs(query: JobQuery): Promise<{ jobs: readonly Job[]; cursor: string | null }>
   cancel(jobId: string, caller: Caller): Promise<Job>
   /** Prints the document of an ended job again, on purpose, as a new job that names the old one in `retryOf`. */
-  retry(jobId: string, wait: boolean, caller: Caller): Promise<PrintOutcome>
+  retry(request: RetryRequest): Promise<PrintOutcome>
   /** At once, from what is known. */
   printers(caller: Caller): readonly PrinterView[]
   /** Asks the printer, within the probe budget. */

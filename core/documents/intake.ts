@@ -12,7 +12,7 @@ import {
 import type { Submission, TakenDocument } from './document.ts'
 import { createFetcher, type FetcherOptions } from './fetch.ts'
 import { createFileOpener } from './files.ts'
-import { asDocument, createKeeper, type KeepOptions, type Kept } from './keep.ts'
+import { asDocument, createKeeper, type KeepOptions, type Kept, tooLarge } from './keep.ts'
 import { holdsPdf, PDF, PICTURES, sniff, TEXT, UNKNOWN, ZPL } from './sniff.ts'
 import type { Source } from './source.ts'
 import { createUrlGuard } from './url-guard.ts'
@@ -73,7 +73,7 @@ export function createIntake({ spool, config, lookup }: IntakeOptions): Intake {
     if (carrier === 'text') return { kept: await keeper.bytes(Buffer.from(content), write), hint: null }
     const most = keeper.mostOf(write)
     const decoded = decodeBase64(content, most)
-    if ('tooLarge' in decoded) throw keeper.tooLarge(most)
+    if ('tooLarge' in decoded) throw tooLarge(most)
     if ('problem' in decoded)
       throw invalidField(
         'content',

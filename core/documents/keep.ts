@@ -28,12 +28,10 @@ export interface Keeper {
   bytes(bytes: Bytes, write: KeepOptions): Promise<Kept>
   /** The largest document that is taken. */
   mostOf(write: KeepOptions): number
-  tooLarge(most: number): GatewayError
 }
 
 export function createKeeper(spool: SpoolStore, maxBytes: number): Keeper {
   const mostOf = (write: KeepOptions) => Math.min(maxBytes, write.maxBytes ?? maxBytes)
-  const tooLarge = (most: number) => fail('DOCUMENT_TOO_LARGE', [readableSize(most)], { limit: most })
 
   async function stream(body: AsyncIterable<Bytes>, length: number | null, write: KeepOptions): Promise<Kept> {
     const most = mostOf(write)
@@ -80,8 +78,12 @@ export function createKeeper(spool: SpoolStore, maxBytes: number): Keeper {
     return all.length <= MEMORY_BYTES ? inMemory(all) : overflow([all], NOTHING, write)
   }
 
-  return { stream, bytes, mostOf, tooLarge }
+  return { stream, bytes, mostOf }
 }
+
+/** The refusal of a document that is larger than `most` bytes. */
+export const tooLarge = (most: number): GatewayError =>
+  fail('DOCUMENT_TOO_LARGE', [readableSize(most)], { limit: most })
 
 /** A document of a type, from bytes that were kept. */
 export function asDocument(

@@ -7,10 +7,14 @@ import { fail, GatewayError } from '../errors.ts'
 import type { PrintRequest } from '../gateway.ts'
 import { type LivePrinter, printerOf } from '../printers/live.ts'
 
-/** Fails with REQUEST_INVALID when the key may not have so many copies. */
-export function checkCopies({ options: { copies = 1 }, caller: { maxCopies } }: PrintRequest): void {
+/** Fails with REQUEST_INVALID when there may not be so many copies, or not with this key. */
+export function checkCopies(
+  { options: { copies = 1 }, caller: { maxCopies } }: Pick<PrintRequest, 'options' | 'caller'>,
+  most: number,
+): void {
   if (maxCopies !== undefined && copies > maxCopies)
     throw invalid('options.copies', `must be at most ${maxCopies} with this key`)
+  if (copies > most) throw invalid('options.copies', `must be at most ${most}`)
 }
 
 /**

@@ -57,7 +57,7 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
 
   async function print(request: PrintRequest): Promise<PrintOutcome> {
     const { target, caller, submission } = request
-    checkCopies(request)
+    checkCopies(request, config.limits.copies)
     const candidates = registry.resolve(target, caller)
     const content = candidates[0]!.driver?.content ?? 'raw'
     const waits = request.wait || submission.kind === 'raw'

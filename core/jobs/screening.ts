@@ -4,6 +4,7 @@ import type { AnyDriver, Harm } from '../driver/index.ts'
 import { type DriverRegistry, guard } from '../driver/registry.ts'
 import { fail } from '../errors.ts'
 import type { Caller } from '../gateway.ts'
+import type { Log } from '../log.ts'
 import { capabilitiesOf, type LivePrinter, printerOf } from '../printers/live.ts'
 
 export interface Screening {
@@ -18,7 +19,7 @@ export interface Screening {
 export const MOST_HARMS = 20
 
 /** Screens documents as the language of their printer, and as the one they begin with where another driver speaks it. */
-export function createScreening(drivers: DriverRegistry): Screening {
+export function createScreening(drivers: DriverRegistry, log: Log): Screening {
   const languages = new Map<AnyDriver, Promise<ReadonlySet<string>>>()
   const languagesOf = (driver: AnyDriver) => {
     const known = languages.get(driver) ?? readLanguages(driver)
@@ -45,7 +46,12 @@ export function createScreening(drivers: DriverRegistry): Screening {
         const found: Harm[] = []
         for (const driver of await screeners(printer, document))
           found.push(...(await screen(document, driver, printer)))
-        if (found.length > 0) throw refusal(printer, found)
+        if (found.length === 0) continue
+        const first = firstOf(found)
+        // Names of commands as drivers give them; what stands in the document stays out of the log.
+        const commands = [...new Set(first.map(({ command }) => command))]
+        log.warn({ printer: printer.record.path, keyId: caller.keyId, commands }, 'a harmful document was refused')
+        throw refusal(printer, first)
       }
     },
   }
@@ -77,19 +83,22 @@ async function screen(document: Document, driver: AnyDriver, printer: LivePrinte
   return found
 }
 
-function refusal({ record }: LivePrinter, found: readonly Harm[]) {
+/** The first commands in the document, each once a place, cut to what a person reads. */
+function firstOf(found: readonly Harm[]): Harm[] {
   const unlike = new Map(found.map((harm) => [`${harm.at} ${harm.command}`, harm]))
-  const first = [...unlike.values()].sort((a, b) => a.at - b.at).slice(0, MOST_HARMS)
+  return [...unlike.values()]
+    .sort((a, b) => a.at - b.at)
+    .slice(0, MOST_HARMS)
+    .map(({ command, at, does }) => ({ command: command.slice(0, 80), at, does: does.slice(0, 200) }))
+}
+
+function refusal({ record }: LivePrinter, first: readonly Harm[]) {
   const named = new Map(first.map(({ command, does }) => [command, `${command} ${does}`]))
   const told = [...named.values()].slice(0, 3).join(', ') + (named.size > 3 ? ', and more' : '')
   const remedy =
     record.rawFilter === true
       ? 'It is configured to take such commands from nobody.'
       : 'A key with the scope raw may send such commands.'
-  const commands = first.map(({ command, at, does }) => ({
-    command: command.slice(0, 80),
-    at,
-    does: does.slice(0, 200),
-  }))
+  const commands = first.map((harm) => ({ ...harm }))
   return fail('DOCUMENT_HARMFUL', [record.path, told, remedy], { commands })
 }

@@ -64,6 +64,8 @@ export interface PrinterView {
   readonly supplies: readonly Supply[]
   readonly driver: string | null
   readonly tags: readonly string[]
+  /** Whether documents are screened for control commands, whoever sends them; null: by the key's scopes. */
+  readonly rawFilter: boolean | null
   readonly deviceId: string | null
   readonly identity: 'strong' | 'weak'
   readonly queuedJobs: number

@@ -167,7 +167,7 @@ export async function createPrinterRegistry({
       await keep(printer.record)
       return printer
     },
-    async change(printer, { model, driver, tags }) {
+    async change(printer, { model, driver, tags, rawFilter }) {
       if (driver && !drivers.has(driver))
         throw fail('DRIVER_UNKNOWN', [driver, drivers.all.map(({ id }) => id).join(', ')])
       const record = {
@@ -175,6 +175,7 @@ export async function createPrinterRegistry({
         ...(model !== undefined && { model }),
         ...(driver !== undefined && { driver }),
         ...(tags !== undefined && { tags }),
+        ...(rawFilter !== undefined && { rawFilter }),
       }
       await keep(record)
       Object.assign(printer, { record, capabilities: null, ...claimPrinter(record, printer.address, drivers) })

@@ -134,6 +134,7 @@ export function printerView(printer: LivePrinter, now: number): PrinterView {
     supplies: supplies.length > 0 ? supplies : (mib?.supplies ?? []),
     driver: driver?.id ?? null,
     tags: record.tags,
+    rawFilter: record.rawFilter ?? null,
     deviceId: record.deviceId,
     identity: record.identity,
     queuedJobs: printer.lane.depth,

@@ -13,9 +13,9 @@ const JobsQuery = Type.Object({
   limit: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,3}$' })),
 })
 // Of one shape, null or not: a union would tell its own failure besides the field that is wrong.
-const RetryBody = Type.Unsafe<{ wait?: boolean } | null>({
+const RetryBody = Type.Unsafe<{ wait?: boolean; confirmPages?: number } | null>({
   type: ['object', 'null'],
-  properties: { wait: Type.Optional(Type.Boolean()) },
+  properties: { wait: Type.Boolean(), confirmPages: Type.Integer({ minimum: 1 }) },
 })
 const MOST_JOBS = 1000
 const USUAL_JOBS = 100
@@ -64,8 +64,14 @@ export async function jobRoutes(api: Api, { gateway }: RouteOptions): Promise<vo
       },
     },
     async (request, reply) => {
-      const wait = (request.body as Static<typeof RetryBody> | undefined)?.wait ?? true
-      return answer(reply, await gateway.retry(request.params.jobId, wait, request.caller))
+      const { wait = true, confirmPages } = (request.body as Static<typeof RetryBody> | undefined) ?? {}
+      const outcome = await gateway.retry({
+        jobId: request.params.jobId,
+        wait,
+        ...(confirmPages !== undefined && { confirmPages }),
+        caller: request.caller,
+      })
+      return answer(reply, outcome)
     },
   )
 }

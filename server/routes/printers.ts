@@ -10,6 +10,7 @@ const Change = Type.Object({
   model: OptionalText(255),
   driver: OptionalText(64),
   tags: PrinterEntrySchema.properties.tags,
+  rawFilter: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })),
 })
 
 const Identify = Type.Unsafe<{ readonly mayPrint?: boolean } | null | undefined>({
@@ -27,8 +28,7 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
 
   api.post('/printers', { config: managing, schema: { body: NewPrinter } }, async (request, reply) => {
     if (request.caller.targets !== null) throw fail('KEY_FORBIDS', ['add printers: it is limited to some'])
-    if (request.body.rawFilter === false && !request.caller.mayReconfigure)
-      throw fail('KEY_FORBIDS', ['switch rawFilter off: it has not the scope raw'])
+    maySwitch(request.body.rawFilter, request.caller)
     const printer = await gateway.addPrinter(knownFields(request.body as PrinterEntry))
     reply.code(201).header('location', `${PREFIX}/printers/${encodeURIComponent(printer.path)}`)
     return said('Printer added.', printer)
@@ -41,11 +41,13 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
   api.patch('/printers/:path', { config: managing, schema: { params: Path, body: Change } }, async (request) => {
     const { path } = request.params
     await mustSee(gateway, path, request.caller)
-    const { model, driver, tags } = request.body
+    const { model, driver, tags, rawFilter } = request.body
+    maySwitch(rawFilter, request.caller)
     const change = {
       ...(model !== undefined && { model }),
       ...(driver !== undefined && { driver }),
       ...(tags !== undefined && { tags }),
+      ...(rawFilter !== undefined && { rawFilter }),
     }
     return said('Printer changed.', await gateway.changePrinter(path, change))
   })
@@ -74,6 +76,12 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
 /** A key that is limited to some printers changes no others; for it, those do not exist. */
 async function mustSee(gateway: Gateway, path: string, caller: Caller): Promise<void> {
   if (caller.targets !== null) await gateway.printer(path, caller)
+}
+
+/** Whoever may not send control commands lets nobody else send them. */
+function maySwitch(rawFilter: boolean | null | undefined, { mayReconfigure }: Caller): void {
+  if (rawFilter === false && !mayReconfigure)
+    throw fail('KEY_FORBIDS', ['switch rawFilter off: it has not the scope raw'])
 }
 
 const FIELDS = Object.keys(PrinterEntrySchema.properties) as readonly (keyof PrinterEntry)[]

@@ -84,10 +84,10 @@ t.test('a job whose bytes were leaving is not sent again, and is said to be in d
   const arrived = printer.jobs.length
   t.match(await second.print(pathOf(printer), LABEL), { outcome: 'completed' })
   t.equal(printer.jobs.length, arrived + 1)
-  const again = await second.gateway.retry(job.jobId, true, anybody)
+  const again = await second.gateway.retry({ jobId: job.jobId, wait: true, caller: anybody })
   t.match(again, { outcome: 'completed', job: { retryOf: job.jobId, size: LABEL.length * 50 } })
   t.equal(texts(printer).at(-1), LABEL.repeat(50))
-  await t.rejects(second.gateway.retry('nope', true, anybody), { code: 'JOB_UNKNOWN' })
+  await t.rejects(second.gateway.retry({ jobId: 'nope', wait: true, caller: anybody }), { code: 'JOB_UNKNOWN' })
 })
 
 t.test('a job that an IPP printer holds is followed to its end after a restart', async (t) => {

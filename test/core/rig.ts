@@ -17,6 +17,8 @@ export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: tr
 export interface Rig {
   readonly gateway: Gateway
   readonly folder: string
+  /** What it has warned of. */
+  readonly warnings: readonly object[]
   close(): Promise<void>
   /** Prints bytes and waits, unless told otherwise. */
   print(target: string, bytes: Bytes | string, more?: Partial<PrintRequest>): ReturnType<Gateway['print']>
@@ -50,7 +52,12 @@ export async function startRig(
     // No test looks for printers on the networks of the machine that it runs on.
     discovery: { ...usual.discovery, onStart: false, timeoutMs: 2000, ...settings.discovery },
   }
-  const log = { info() {}, warn() {}, error: (details: object, message: string) => t.comment(message, details) }
+  const warnings: object[] = []
+  const log = {
+    info() {},
+    warn: (details: object, message: string) => void warnings.push({ ...details, message }),
+    error: (details: object, message: string) => t.comment(message, details),
+  }
   const gateway = await createGateway({
     config,
     drivers,
@@ -73,6 +80,7 @@ export async function startRig(
   return {
     gateway,
     folder,
+    warnings,
     close,
     print: (target, bytes, more = {}) =>
       gateway.print({

@@ -82,6 +82,44 @@ t.test('a document that waits on disk is screened to its end, and leaves nothing
   t.equal(printed().length, 1)
 })
 
+t.test(
+  'the log names who sent a harmful document to which printer and which commands, and nothing of it',
+  async (t) => {
+    const { send, path, warnings } = await rigWith(t)
+    await send('^XA^FDsecret words^FS^XZ~JR~JR! U1 setvar "device.password" "hush"\r\n^XA^JUF^XZ', printsOnly)
+    t.strictSame(warnings, [
+      {
+        printer: path,
+        keyId: 'clerk',
+        commands: ['~JR', '! U1 setvar', '^JU'],
+        message: 'a harmful document was refused',
+      },
+    ])
+    t.equal(await send(LABEL, printsOnly), 'completed')
+    t.equal(await send(RESTART, anybody), 'completed')
+    t.equal(warnings.length, 1, 'what prints is no news')
+  },
+)
+
+t.test('the filter of a printer is shown, and changed while it runs and for the next start', async (t) => {
+  const { send, gateway, path, folder, close } = await rigWith(t)
+  const shown = async () => (await gateway.printer(path, anybody)).rawFilter
+  t.equal(await shown(), null)
+  t.match(await gateway.changePrinter(path, { rawFilter: true }), { rawFilter: true })
+  t.match(await send(RESTART, anybody), { ...refused, message: /from nobody/ })
+  await gateway.changePrinter(path, { tags: ['dock'] })
+  t.equal(await shown(), true, 'another change leaves it')
+  const { uri } = await gateway.printer(path, anybody)
+  await close()
+  const again = await startRig(t, { folder, printers: [{ uri, driver: 'zpl' }] })
+  t.match(await again.gateway.printer(path, anybody), { rawFilter: true })
+  t.match(await again.gateway.changePrinter(path, { rawFilter: false }), { rawFilter: false })
+  t.match(await again.print(path, RESTART, { caller: printsOnly }), { outcome: 'completed' })
+  t.match(await again.gateway.changePrinter(path, { rawFilter: null }), { rawFilter: null })
+  await t.rejects(again.print(path, RESTART, { caller: printsOnly }), refused)
+  t.match(await again.print(path, RESTART), { outcome: 'completed' })
+})
+
 t.test('a document full of commands is refused with twenty of them', async (t) => {
   const { send } = await rigWith(t)
   for (const count of [500, 300_000]) {
@@ -124,8 +162,8 @@ t.test('a job is printed again only for those who might have printed it', async 
   const { gateway, path, print } = await rigWith(t)
   const { job } = await print(path, RESTART, { caller: { ...anybody, keyId: printsOnly.keyId }, wait: false })
   while ((await gateway.job(job.jobId, anybody)).state !== 'completed') await new Promise((go) => setTimeout(go, 10))
-  await t.rejects(gateway.retry(job.jobId, true, printsOnly), refused)
-  t.match(await gateway.retry(job.jobId, true, anybody), { outcome: 'completed' })
+  await t.rejects(gateway.retry({ jobId: job.jobId, wait: true, caller: printsOnly }), refused)
+  t.match(await gateway.retry({ jobId: job.jobId, wait: true, caller: anybody }), { outcome: 'completed' })
 })
 
 t.test('what the security notes point to is there', async (t) => {

@@ -259,6 +259,28 @@ t.test(
       })
     t.equal((await add('manage')).statusCode, 403)
     t.equal((await add('manage', 'raw')).statusCode, 201)
+    const change = async (rawFilter: boolean | null, ...scopes: Parameters<Bench['key']>) =>
+      bed.app.inject({
+        method: 'PATCH',
+        url: `/api/v1/printers/${PRINTER.path}`,
+        headers: await bed.key(...scopes),
+        payload: { rawFilter },
+      })
+    t.equal((await change(false, 'manage')).statusCode, 403)
+    t.equal((await change(true, 'print', 'raw')).statusCode, 403)
+    t.notMatch(
+      bed.gateway.asked.map(({ verb }) => verb),
+      ['changePrinter'],
+    )
+    for (const [rawFilter, ...scopes] of [
+      [true, 'manage'],
+      [null, 'manage'],
+      [false, 'manage', 'raw'],
+      [false, 'admin'],
+    ] as const) {
+      t.equal((await change(rawFilter, ...scopes)).statusCode, 200)
+      t.strictSame(bed.gateway.asked.at(-1), { verb: 'changePrinter', with: [PRINTER.path, { rawFilter }] })
+    }
   },
 )
 

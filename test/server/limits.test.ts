@@ -272,6 +272,49 @@ t.test('a large job prints when the client says that it knows', async (t) => {
   t.equal((await spooled()).length, 1, 'of what was refused nothing is left')
 })
 
+t.test('a job is printed again within the limits of the key that asks, not of the one that printed it', async (t) => {
+  const { print, printer, spooled, gateway } = await zplRig(t, { pages: 10 })
+  const label = '^XA^FDx^FS^PQ6^XZ'
+  const given = { options: { copies: 2 }, confirmPages: 12, wait: false }
+  const { job } = await print(label, given)
+  while ((await gateway.job(job.jobId, anybody)).state !== 'completed') await sleep(5)
+  const retry = (more: object, own: object = {}) =>
+    gateway.retry({ jobId: job.jobId, wait: true, confirmPages: 12, caller: { ...anybody, ...own }, ...more })
+  const before = await spooled()
+  const invalid = (field: string, message: RegExp) => ({
+    code: 'REQUEST_INVALID',
+    details: { errors: [{ field, message }] },
+  })
+  await t.rejects(retry({}, { maxCopies: 1 }), invalid('options.copies', /at most 1 with this key/))
+  await t.rejects(retry({}, { maxBytes: label.length - 1 }), {
+    code: 'DOCUMENT_TOO_LARGE',
+    details: { limit: label.length - 1 },
+  })
+  for (const confirmPages of [undefined, 11])
+    await t.rejects(retry({ confirmPages }), invalid('options.confirmPages', /at least 12:/))
+  await t.rejects(retry({}, { targets: ['tag_other'] }), { code: /_UNKNOWN$/ })
+  t.equal(printer.jobs.length, 1)
+  t.same(await spooled(), before, 'of what was refused nothing is left')
+  t.match(await retry({}, { maxCopies: 2, maxBytes: label.length }), { outcome: 'completed' })
+  t.equal(printer.jobs.length, 2)
+})
+
+t.test('what was printed under wider limits is not printed again under tighter ones', async (t) => {
+  const first = await zplRig(t)
+  const { job } = await first.print('^XA^FDx^FS^XZ', { options: { copies: 3 }, wait: false })
+  while ((await first.gateway.job(job.jobId, anybody)).state !== 'completed') await sleep(5)
+  await first.close()
+  const { gateway } = await startRig(t, {
+    folder: first.folder,
+    limits: { copies: 2 },
+    printers: [{ uri: first.printer.uri, driver: 'zpl' }],
+  })
+  await t.rejects(gateway.retry({ jobId: job.jobId, wait: true, caller: anybody }), {
+    code: 'REQUEST_INVALID',
+    details: { errors: [{ field: 'options.copies', message: 'must be at most 2' }] },
+  })
+})
+
 t.test('what a full queue refuses, or a key has printed before, is not left on the disk', async (t) => {
   const { print, printer, spooled, gateway } = await zplRig(t, { queue: 1 })
   printer.fault({ kind: 'never-reads' })

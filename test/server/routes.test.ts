@@ -74,6 +74,26 @@ t.test('a repeated key is answered 200 with the job as it stands', async (t) => 
   }
 })
 
+t.test('a retry carries what its body says', async (t) => {
+  const { app, gateway, key } = await bench()
+  const headers = await key('print')
+  const retry = (payload?: object) =>
+    app.inject({
+      method: 'POST',
+      url: `/api/v1/jobs/${JOB.jobId}/retry`,
+      headers: { ...headers, ...(payload && JSON_TYPE) },
+      ...(payload && { payload: JSON.stringify(payload) }),
+    })
+  t.equal((await retry()).statusCode, 200)
+  t.equal((await retry({ wait: false, confirmPages: 12, odd: 1 })).statusCode, 200)
+  t.match(gateway.asked, [{ with: { wait: true } }, { with: { jobId: JOB.jobId, wait: false, confirmPages: 12 } }])
+  t.notOk(Object.hasOwn(gateway.asked[0]!.with as object, 'confirmPages'))
+  for (const [field, wrong] of Object.entries({ confirmPages: 0, wait: 'no' })) {
+    const refused = await retry({ [field]: wrong })
+    t.match(refused.json(), { statusCode: 400, result: { content: { errors: [{ field }] } } })
+  }
+})
+
 t.test('header and body may name an idempotency key, but not two', async (t) => {
   const { app, gateway, key } = await bench()
   const post = async (header: string, body: unknown) =>

@@ -115,6 +115,13 @@ export function printers(t: Test, stand: Stand): void {
       driver: 'raw-tcp',
     })
     t.match(await listed(content.path), { tags: ['ramp', 'dock-2'] })
+    t.equal(content.rawFilter, null)
+    for (const rawFilter of [true, false, null]) {
+      const { content: filtered } = await ask('PATCH', `/printers/${content.path}`, { json: { rawFilter } })
+      t.match(filtered, { rawFilter, tags: ['ramp', 'dock-2'] })
+      t.match(await listed(content.path), { rawFilter })
+    }
+    isInvalid(t, await ask('PATCH', `/printers/${content.path}`, { json: { rawFilter: 'no' } }), ['rawFilter'])
     const wrong = await ask('PATCH', `/printers/${content.path}`, { json: { driver: 'laser', tags: 'dock' } })
     isInvalid(t, wrong, ['tags'])
     isInvalid(t, await ask('PATCH', `/printers/${content.path}`, { json: { driver: 'laser' } }), ['driver'])
