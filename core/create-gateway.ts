@@ -174,7 +174,12 @@ export async function createGateway({
     async identify(path, { mayPrint }) {
       const printer = known(path, null)
       const budgetMs = config.preflight.budgetMs
-      const { steps, facts } = await identifyPrinter(printer, { ...config.snmp, budgetMs, mayPrint, drivers: drivers.all })
+      const { steps, facts } = await identifyPrinter(printer, {
+        ...config.snmp,
+        budgetMs,
+        mayPrint,
+        drivers: drivers.all,
+      })
       if (Object.keys(facts).length > 0) await registry.learn(printer, facts)
       return { steps, facts, printer: await view(printer) }
     },

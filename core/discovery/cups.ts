@@ -1,8 +1,8 @@
 import { cleanText, type Facts, readDeviceId } from '../driver/facts.ts'
 import { type IppAttributes, ippTexts } from '../driver/ipp.ts'
+import { ippFacts } from '../driver/ipp-facts.ts'
 import { readPrinterUri } from '../printers/path.ts'
 import { openCups } from '../spoolers/cups/server.ts'
-import { readIppFacts } from './ipp.ts'
 import { type DiscoverySource, deviceIdsOf, type Found } from './source.ts'
 
 export interface CupsSourceOptions {
@@ -62,7 +62,7 @@ function foundOfQueue(queue: IppAttributes): Found | null {
   if (!/^[^\s/#?%]+$/.test(name)) return null
   const device = wayOf(ippTexts(queue, 'device-uri')[0] ?? '')
   // The queue's own UUID is made by cupsd, of its name.
-  const { uuid: _, ...facts } = readIppFacts(queue)
+  const { uuid: _, ...facts } = ippFacts(queue)
   const whole: Facts = {
     ...facts,
     ...(device?.serialNumber && { serialNumber: device.serialNumber }),

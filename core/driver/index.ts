@@ -55,6 +55,7 @@ export {
   ippNumbers,
   ippTexts,
 } from './ipp.ts'
+export { IPP_FACT_NAMES, ippFacts, ippFormats } from './ipp-facts.ts'
 export { dots, type Media, mediaNamed, type PrintableArea, pwgName, readPwgSize } from './media.ts'
 export { createOfficeScreen, type OfficeDocument } from './office-screen.ts'
 export type { OptionSupport, Options } from './options.ts'

@@ -2,13 +2,15 @@ import {
   createOfficeScreen,
   defineDriver,
   type IppAttributes,
+  ippFacts,
+  ippFormats,
   jobAttributes,
   optionSupport,
   type Printer,
 } from '../../core/driver/index.ts'
 import { keep, LEARNT_NAMES, learntOf } from './learnt.ts'
 import { loadedOf, mediaOf } from './media.ts'
-import { conditionsOf, countersOf, factsOf, formatsOf, isBusy, STATUS_NAMES, suppliesOf } from './status.ts'
+import { conditionsOf, countersOf, isBusy, STATUS_NAMES, suppliesOf } from './status.ts'
 import { testPage } from './test-page.ts'
 
 const IPP = ['ipp', 'ipps', 'http', 'https']
@@ -28,7 +30,7 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
 
 /** What the printer lists; before it was asked, what discovery heard; else PDF. */
 function acceptsOf({ facts }: Printer, learnt: IppAttributes) {
-  const listed = formatsOf(learnt)
+  const listed = ippFormats(learnt)
   const types = listed.length > 0 ? listed : (facts.formats ?? ['application/pdf'])
   return types.map((type) => ({ type, ...(STARTS[type] && { starts: STARTS[type] }) }))
 }
@@ -54,7 +56,7 @@ export default defineDriver({
       via: 'ipp',
       duringJobs: true,
       async run(io) {
-        const answer = await io.attributes([...STATUS_NAMES, ...LEARNT_NAMES])
+        const answer = await io.attributes([...new Set([...STATUS_NAMES, ...LEARNT_NAMES])])
         if (!answer?.['printer-state'] && !answer?.['printer-state-reasons']) return null
         // Large, and needed only of a printer whose plain list of media says nothing.
         const database = mediaOf(answer).length > 0 ? null : await io.attributes(['media-col-database'])
@@ -63,7 +65,7 @@ export default defineDriver({
         const counters = countersOf(known)
         return {
           conditions: conditionsOf(known),
-          facts: factsOf(known),
+          facts: ippFacts(known),
           supplies: suppliesOf(known),
           busy: isBusy(known),
           learnt: keep(known, [...LEARNT_NAMES, 'media-col-database']),

@@ -2,11 +2,10 @@ import {
   type Condition,
   cleanText,
   effectOf,
-  type Facts,
+  IPP_FACT_NAMES,
   type IppAttributes,
   ippNumbers,
   ippTexts,
-  readDeviceId,
   readKeyword,
   type Supply,
 } from '../../core/driver/index.ts'
@@ -17,11 +16,7 @@ export const STATUS_NAMES: readonly string[] = [
   'printer-state-reasons',
   'printer-state-message',
   'printer-is-accepting-jobs',
-  'printer-make-and-model',
-  'printer-device-id',
-  'printer-serial-number',
-  'printer-uuid',
-  'printer-firmware-string-version',
+  ...IPP_FACT_NAMES,
   'printer-impressions-completed',
   'printer-media-sheets-completed',
   'marker-names',
@@ -66,33 +61,6 @@ function unexplained(printer: IppAttributes): Condition {
   const text = cleanText(message, 120).replace(/[.\s]+$/, '')
   return { reason: 'other', severity: 'error', effect: 'stops', text: text ? `stopped: ${text}` : 'stopped' }
 }
-
-/** Who the printer is. */
-export function factsOf(printer: IppAttributes): Facts {
-  const text = (name: string): string => cleanText(ippTexts(printer, name)[0] ?? '')
-  const id = readDeviceId(text('printer-device-id'))
-  const model = text('printer-make-and-model')
-  const uuid = text('printer-uuid')
-    .replace(/^urn:uuid:/i, '')
-    .toLowerCase()
-  const formats = formatsOf(printer)
-  return {
-    ...(model && { model, description: model }),
-    ...id,
-    ...(text('printer-serial-number') && { serialNumber: text('printer-serial-number') }),
-    ...(uuid && { uuid }),
-    ...(text('printer-firmware-string-version') && { firmware: text('printer-firmware-string-version') }),
-    ...(formats.length > 0 && { formats }),
-  }
-}
-
-/** MIME types, lower case, without parameters. */
-export const formatsOf = (printer: IppAttributes): string[] =>
-  [...new Set(ippTexts(printer, 'document-format-supported').map(plainType))]
-    .filter((type) => /^[\w.+-]+\/[\w.+-]+$/.test(type))
-    .slice(0, 64)
-
-const plainType = (type: string) => cleanText(type).toLowerCase().split(';')[0]!.trim()
 
 export function countersOf(printer: IppAttributes): Record<string, number> | undefined {
   const [impressions] = ippNumbers(printer, 'printer-impressions-completed')

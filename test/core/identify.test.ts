@@ -102,12 +102,14 @@ t.test('something else at the JSON port is no Zebra', async (t) => {
     '{"device.product_name":{"a":1},"device.unique_id":7}',
     '{"device.product_name":',
   ]
-  for (const answer of answers) {
-    const other = await tcpDevice(t, (socket) => socket.write(answer))
-    const { facts, step } = await identify(t, { json: other.port })
-    t.strictSame(facts, {}, answer)
-    t.match(step(/DLE EOT/), { sent: '\\x10\\x04\\x01', note: 'no answer' }, 'and it is asked on')
-  }
+  await Promise.all(
+    answers.map(async (answer) => {
+      const other = await tcpDevice(t, (socket) => socket.write(answer))
+      const { facts, step } = await identify(t, { json: other.port })
+      t.strictSame(facts, {}, answer)
+      t.match(step(/DLE EOT/), { sent: '\\x10\\x04\\x01', note: 'no answer' }, 'and it is asked on')
+    }),
+  )
 })
 
 t.test('Zebra’s discovery tells the maker; the number in it may be the print server’s and is only shown', async (t) => {
