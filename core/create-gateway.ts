@@ -100,7 +100,7 @@ export async function createGateway({
   const stopped = new AbortController()
   let closing = false
 
-  await recoverJobs({ store, registry, journal, runner, spooler, log, signal: stopped.signal })
+  await recoverJobs({ store, registry, runner, log })
   const expiry = setInterval(() => {
     const before = new Date(Date.now() - config.jobs.retentionMs).toISOString()
     store.jobs.expire(before).catch((error) => log.error({ err: error }, 'ended jobs could not be forgotten'))

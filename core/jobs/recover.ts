@@ -1,22 +1,20 @@
+import type { Document } from '../documents/document.ts'
 import { documentInSpool } from '../documents/keep.ts'
+import { UNKNOWN } from '../documents/sniff.ts'
+import { fail } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { LivePrinter } from '../printers/live.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
-import type { SendResult, Spooler } from '../spoolers/spooler.ts'
 import type { SpoolStore, Store } from '../store/store.ts'
-import { createActiveJob, type Journal } from './active-job.ts'
+import { createActiveJob, jobView } from './active-job.ts'
 import type { DocumentRef, JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
 
 export interface RecoverParts {
   readonly store: Store
   readonly registry: PrinterRegistry
-  readonly journal: Journal
   readonly runner: Runner
-  readonly spooler: Spooler
   readonly log: Log
-  /** Ends what still asks when the gateway stops. */
-  readonly signal: AbortSignal
 }
 
 const INTERRUPTED = 'Interrupted while printing; it may have been printed'
@@ -31,68 +29,63 @@ export async function recoverJobs(parts: RecoverParts): Promise<void> {
   if (records.length > 0) log.info({ jobs: records.length }, 'taking up the jobs of the last run')
   for (const record of records) {
     const candidates = record.candidates.map((path) => registry.find(path)).filter((printer) => printer !== null)
-    if (record.stage !== 'accepted') follow(parts, record, candidates)
+    if (record.stage !== 'accepted') await follow(parts, record, candidates)
     else await takeUp(parts, record, candidates)
   }
 }
 
 async function takeUp(parts: RecoverParts, record: JobRecord, candidates: readonly LivePrinter[]): Promise<void> {
   const { store, registry, runner } = parts
-  const end = (error: string) => endRecord(parts, record, { outcome: 'failed', error, mayHavePrinted: false })
+  const end = (error: string) => endRecord(parts, record, error, false)
   if (!record.held || !record.document) return end('The gateway was stopped before it could print')
   if (candidates.length === 0) return end('The printer was removed')
   if (!(await isThere(record.document, store.spool))) return end('The document is lost')
   const document = documentInSpool(record.document, store.spool)
   const printer = registry.find(record.printer) ?? candidates[0]!
-  const job = createActiveJob({
-    record: { ...record, printer: printer.record.path },
-    document,
-    candidates: candidates.includes(printer) ? candidates : [printer, ...candidates],
-    answersEarly: true,
-    durable: true,
-    stored: true,
-    fingerprint: null,
-  })
-  runner.resume(job)
+  const all = candidates.includes(printer) ? candidates : [printer, ...candidates]
+  runner.resume(activeAgain({ ...record, printer: printer.record.path }, document, all))
 }
 
-/** A job whose bytes had begun to leave: its end is looked for beside everything else. */
-function follow(parts: RecoverParts, record: JobRecord, candidates: readonly LivePrinter[]): void {
-  const { spooler, log, signal } = parts
+/** A job whose bytes had begun to leave: its end is looked for where it was sent. */
+async function follow(parts: RecoverParts, record: JobRecord, candidates: readonly LivePrinter[]): Promise<void> {
+  const { store, runner } = parts
   const printer = candidates.find((candidate) => candidate.record.path === record.printer)
-  const asked = printer ? spooler.resume(printer, record, signal) : Promise.resolve(null)
-  asked
-    .catch((error: unknown) => {
-      if (signal.aborted) throw error
-      log.warn({ err: error, jobId: record.jobId }, 'the end of an interrupted job is not known')
-      return null
-    })
-    .then((result) =>
-      endRecord(parts, record, result ?? { outcome: 'failed', error: INTERRUPTED, mayHavePrinted: true }),
-    )
-    .catch((error: unknown) => {
-      // What is still open when the gateway stops is asked about again at the next start.
-      if (!signal.aborted) log.error({ err: error, jobId: record.jobId }, 'an interrupted job could not be ended')
-    })
+  if (!printer) return endRecord(parts, record, INTERRUPTED, true)
+  const document = record.document ? documentInSpool(record.document, store.spool) : goneDocument(record)
+  runner.follow(activeAgain(record, document, [printer]))
 }
 
-async function endRecord({ store }: RecoverParts, record: JobRecord, result: SendResult): Promise<void> {
+function activeAgain(record: JobRecord, document: Document, candidates: readonly LivePrinter[]) {
+  const kept = { answersEarly: true, durable: true, stored: true, fingerprint: null }
+  const job = createActiveJob({ record, document, candidates, ...kept })
+  // Its client was answered in the last run; whoever repeats the request can rely on it at once.
+  job.answer.resolve({ outcome: 'accepted', job: jobView(record) })
+  return job
+}
+
+/** What was in memory when the last run ended. */
+const goneDocument = ({ size }: JobRecord): Document => ({
+  type: UNKNOWN,
+  size,
+  sha256: '',
+  bytes: null,
+  spool: null,
+  open() {
+    throw fail('DOCUMENT_UNAVAILABLE', ['The document is lost.'])
+  },
+})
+
+async function endRecord(
+  { store }: RecoverParts,
+  record: JobRecord,
+  error: string,
+  mayHavePrinted: boolean,
+): Promise<void> {
   const { idempotency, jobId } = record
-  const failed = result.outcome === 'failed'
-  await store.jobs.update(
-    {
-      ...record,
-      revision: record.revision + 1,
-      stage: 'ended',
-      state: result.outcome,
-      error: failed ? result.error : null,
-      evidence: failed ? null : result.evidence,
-      mayHavePrinted: failed && result.mayHavePrinted,
-      completedAt: new Date().toISOString(),
-    },
-    { stable: true },
-  )
-  if (idempotency && failed && !result.mayHavePrinted) await store.idempotency.release(idempotency, jobId)
+  const completedAt = new Date().toISOString()
+  const end = { stage: 'ended', state: 'failed', error, mayHavePrinted, completedAt } as const
+  await store.jobs.update({ ...record, ...end, revision: record.revision + 1 }, { stable: true })
+  if (idempotency && !mayHavePrinted) await store.idempotency.release(idempotency, jobId)
 }
 
 async function isThere({ spool, size }: DocumentRef, store: SpoolStore): Promise<boolean> {

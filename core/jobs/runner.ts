@@ -16,6 +16,7 @@ import {
 } from '../spoolers/spooler.ts'
 import { type ActiveJob, type Journal, jobView } from './active-job.ts'
 import { markOf } from './ids.ts'
+import type { Turn } from './lane.ts'
 import { makePlan } from './plan.ts'
 import { pause, within } from './time.ts'
 
@@ -32,6 +33,8 @@ export interface Runner {
   submit(job: ActiveJob): Promise<void>
   /** Takes over a job that was accepted before the gateway was started. */
   resume(job: ActiveJob): void
+  /** Takes over a job whose bytes had begun to leave then: it is followed to its end, and never sent again. */
+  follow(job: ActiveJob): void
   /** Ends a job that has not ended: at once when it waits in a queue, else as soon as its printer lets go. */
   cancel(job: ActiveJob): Promise<void>
   /** Begins no more jobs: accepted ones stay for the next start, others end. Resolves when what was begun has ended. */
@@ -43,6 +46,7 @@ const FRESH_MS = 5000
 const RETRY_PAUSES_MS = [250, 500, 1000, 2000]
 const HOLD_PAUSES_MS = [1000, 2000, 4000, 8000, 15_000, 30_000]
 const UNREACHABLE = 'printer unreachable'
+const INTERRUPTED = 'Interrupted while printing'
 const SPOOLER_UNREACHABLE = 'print spooler not available'
 
 /** Refusals that concern the request: the client is told, and no job is kept. */
@@ -102,21 +106,21 @@ export function createRunner(parts: RunnerParts): Runner {
 
   function enqueue(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>, admission?: Promise<boolean>): void {
     if (job.record.printer !== printer.record.path) void journal.change(job, { printer: printer.record.path })
-    printer.lane.enqueue(async () => {
+    printer.lane.enqueue(async (turn) => {
       if (admission && !(await admission)) return
-      await run(job, printer, tried).catch((error) => failed(job, error))
+      await run(job, printer, tried, turn).catch((error) => failed(job, error))
     })
   }
 
   /** Everything at the head of a lane: attempts, holding, and moving on to another printer of a pool. */
-  async function run(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>): Promise<void> {
+  async function run(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>, turn: Turn): Promise<void> {
     if (job.record.stage === 'ended') return
     job.running = true
     const began = Date.now()
     for (let round = 0; ; round++) {
       if (job.canceled) return endCanceled(job)
       if (stopping) return leave(job)
-      const notReady = await attempt(job, printer)
+      const notReady = await attempt(job, printer, turn)
       if (!notReady) return
       if (job.canceled) return endCanceled(job)
       if (stopping) return leave(job)
@@ -135,6 +139,19 @@ export function createRunner(parts: RunnerParts): Runner {
     if (!job.record.held) await endFailed(job, 'The gateway was stopped before it could print', false)
   }
 
+  /** Finds out what becomes of a job that an earlier run of the gateway had begun to send. */
+  async function findEnd(job: ActiveJob, printer: LivePrinter, turn: Turn): Promise<void> {
+    const { record, abort } = job
+    const found = await spooler
+      .resume(printer, record, hooksOf(job, record.before, turn), abort.signal)
+      .catch((error: unknown) => {
+        if (!abort.signal.aborted)
+          log.warn({ err: error, jobId: record.jobId }, 'the end of an interrupted job is not known')
+        return null
+      })
+    await finish(job, found ?? { outcome: 'failed', error: INTERRUPTED, mayHavePrinted: true })
+  }
+
   /** Until when a job that could not begin is tried again. */
   function deadlineOf(job: ActiveJob, printer: LivePrinter, { unreachable }: NotReady, began: number): number {
     if (job.record.held) return Date.parse(job.record.createdAt) + config.jobs.holdForMs
@@ -143,7 +160,7 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** One try on one printer; null when the job has ended there, whatever its end. */
-  async function attempt(job: ActiveJob, printer: LivePrinter): Promise<NotReady | null> {
+  async function attempt(job: ActiveJob, printer: LivePrinter, turn: Turn): Promise<NotReady | null> {
     const policy = preflightOf(printer, config)
     let session: Session | null = null
     try {
@@ -156,7 +173,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const planned = await plan(job, printer)
       if (job.canceled) return { text: 'canceled', detail: 'canceled', unreachable: false }
       if (job.answersEarly && !job.record.held) await accept(job)
-      const result = await session.send(planned, hooksOf(job, report), job.abort.signal)
+      const result = await session.send(planned, hooksOf(job, report, turn), job.abort.signal)
       await finish(job, result)
       return null
     } catch (error) {
@@ -188,9 +205,11 @@ export function createRunner(parts: RunnerParts): Runner {
     job.answer.resolve({ outcome: 'accepted', job: jobView({ ...job.record, state: 'queued' }) })
   }
 
-  const hooksOf = (job: ActiveJob, before: Report | null): SendHooks => ({
+  const hooksOf = (job: ActiveJob, before: Report | null, turn: Turn): SendHooks => ({
     jobId: job.record.jobId,
     source: job.record.source,
+    durable: job.durable,
+    turn,
     beforeFirstByte: (state = 'printing') => journal.change(job, { stage: 'sending', state, before }),
     async remoteJobId(id) {
       await journal.change(job, { remoteJobId: id })
@@ -207,7 +226,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const left = result.outcome === 'left' || (result.outcome === 'failed' && isStopping(job.abort.signal))
     // The next start finds out what became of it; nobody takes up a job that is not kept.
     if (left && job.durable) return
-    if (left) return endFailed(job, withDoubt('Interrupted while printing', true), true)
+    if (left) return endFailed(job, withDoubt(INTERRUPTED, true), true)
     if (result.outcome === 'completed') {
       await journal.finish(job, { state: 'completed', evidence: result.evidence })
       return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
@@ -248,6 +267,12 @@ export function createRunner(parts: RunnerParts): Runner {
     resume(job) {
       journal.begin(job)
       enqueue(job, job.candidates.find(({ record }) => record.path === job.record.printer)!, new Set())
+    },
+    follow(job) {
+      journal.begin(job)
+      job.running = true
+      const { lane } = job.candidates[0]!
+      lane.enqueue((turn) => findEnd(job, job.candidates[0]!, turn).catch((error) => failed(job, error)))
     },
     async stop(withinMs) {
       stopping = true

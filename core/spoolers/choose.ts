@@ -68,7 +68,7 @@ export function createSpooler({ config, usb, settings, log }: SpoolerParts): Spo
   return {
     kind: config.spooler === 'cups' ? 'cups' : 'direct',
     open: (printer, signal) => of(printer).open(printer, signal),
-    resume: (printer, record, signal) => of(printer).resume(printer, record, signal),
+    resume: (printer, ...job) => of(printer).resume(printer, ...job),
     refresh: async () => cups?.refresh?.(),
     forget: async (printer) => of(printer).forget?.(printer),
     async close() {

@@ -73,7 +73,7 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
         })
       throw new LinkError('unusable', `printers at ${scheme}:// cannot be reached by this version`)
     },
-    async resume({ address, record: { uri } }, { remoteJobId }, signal) {
+    async resume({ address, record: { uri } }, { remoteJobId }, _hooks, signal) {
       return address.link === 'ipp' && remoteJobId !== null ? followIppJob(uri, remoteJobId, signal) : null
     },
     async close() {

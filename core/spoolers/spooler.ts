@@ -1,6 +1,7 @@
 import type { Document } from '../documents/document.ts'
 import type { Bytes, Capabilities, IppAttributes, Job, Page, Report } from '../driver/index.ts'
 import type { Evidence, JobRecord } from '../jobs/job.ts'
+import type { Turn } from '../jobs/lane.ts'
 import type { LivePrinter } from '../printers/live.ts'
 
 /** How one job is put on one printer; made anew when the job runs, and never stored. */
@@ -23,6 +24,10 @@ export interface SendHooks {
   /** The job's id in the gateway, and for whom it is. */
   readonly jobId: string
   readonly source: string | null
+  /** It outlives the process: what is told here is on stable storage when it resolves. */
+  readonly durable: boolean
+  /** Its place among the jobs of its printer; a spooler that keeps their order may take several. */
+  readonly turn: Turn
   /** Awaited before the first byte leaves, or before a spooler may print; the state that the job has then. */
   beforeFirstByte(state?: 'queued' | 'printing'): Promise<void> | undefined
   /** Awaited when the printer or spooler has given the job an id. */
@@ -64,7 +69,12 @@ export interface Spooler {
   /** Rejects with a LinkError when the printer cannot be reached. */
   open(printer: LivePrinter, signal: AbortSignal): Promise<Session>
   /** Finds the end of a job whose bytes had begun to leave when the gateway ended; null: nobody can tell. */
-  resume(printer: LivePrinter, record: JobRecord, signal: AbortSignal): Promise<SendResult | null>
+  resume(
+    printer: LivePrinter,
+    record: JobRecord,
+    hooks: SendHooks,
+    signal: AbortSignal,
+  ): Promise<SendResult | Left | null>
   /** Asks now for the states of the jobs that it has; `SendHooks.state` tells them. */
   refresh?(): Promise<void>
   /** The printer is removed: what was set up for it goes. */

@@ -42,7 +42,7 @@ export const isRefusedUnsent = ({ state, message }: CupsJob): boolean =>
 export function endOf(job: CupsJob, deviceUri: string, sawPrinting: boolean): SendResult {
   if (job.state === 'completed' && !spoiled(job.reasons))
     return { outcome: 'completed', evidence: evidenceOf(deviceUri, job.tookSeconds) }
-  const said = cleanText(job.message).replace(/[.\s]+$/, '')
+  const said = withoutStop(cleanText(job.message))
   const why = said ? `: ${said}` : ''
   const unreached = isUnreached(job)
   const error =
@@ -69,3 +69,6 @@ export function evidenceOf(deviceUri: string, tookSeconds: number | null): Evide
   const waits = scheme === 'socket' && !/[?&]waiteof=(false|no|off|0)/i.test(deviceUri)
   return waits && tookSeconds !== null && tookSeconds < WAIT_EOF_SECONDS - 1 ? 'sent' : 'spooled'
 }
+
+/** A sentence as a part of a longer one. */
+export const withoutStop = (sentence: string): string => sentence.replace(/[.\s]+$/, '')

@@ -50,11 +50,17 @@ export function createWatch(server: CupsServer): Watch {
     if (asked.length === 0) return
     let moved = false
     try {
-      const jobs = await jobsOf(server, [...new Set(asked.map(({ id }) => id))])
-      // cupsd tells with a job how its printer is only when that prints it.
-      const stopped = jobs.some(({ state }) => state === 'pending') ? await stoppedQueues(server) : NONE
+      const found = await jobsOf(server, [...new Set(asked.map(({ id }) => id))])
+      const jobs = new Map(found.map((job) => [job.id, job]))
+      const printing = new Set(
+        asked.filter(({ id }) => jobs.get(id)?.state.startsWith('processing')).map(({ queue }) => queue),
+      )
+      // cupsd tells with a job how its printer is only when that prints it; a queue that prints another of ours is well.
+      const waits = (one: Watched) => jobs.get(one.id)?.state === 'pending' && states.get(one) === 'pending'
+      const unknown = asked.some((one) => waits(one) && !printing.has(one.queue))
+      const stopped = unknown ? await stoppedQueues(server) : NONE
       for (const one of asked) {
-        const job = jobs.find(({ id }) => id === one.id)
+        const job = jobs.get(one.id)
         const known = job !== undefined && isOurs(job, one.jobId)
         moved ||= states.get(one) !== job?.state
         states.set(one, job?.state ?? '')
