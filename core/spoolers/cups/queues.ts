@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cleanText, type IppAttributes, ippNumbers, ippTexts, JOB_ATTRIBUTE_NAMES } from '../../driver/index.ts'
-import { type IppAnswer, IppError, openIpp } from '../../ipp/client.ts'
+import { ippTexts } from '../../driver/index.ts'
+import { IppError, openIpp } from '../../ipp/client.ts'
 import { getAttributes } from '../../ipp/printing.ts'
 import { refusal } from '../../ipp/refusal.ts'
 import { PRINTER_STATES, STATUSES } from '../../ipp/tables.ts'
@@ -9,21 +9,9 @@ import type { Log } from '../../log.ts'
 import type { LivePrinter } from '../../printers/live.ts'
 import type { SettingStore } from '../../store/store.ts'
 import { type Device, deviceOf, usbDeviceOf } from './device-uri.ts'
+import { QUEUE_ATTRIBUTES, type Queue, queueInfo, queueName, readQueue } from './queue.ts'
+import { asLinkError, reached, whyRefused } from './reached.ts'
 import type { CupsServer } from './server.ts'
-
-/** A queue as cupsd describes it. */
-export interface Queue {
-  readonly name: string
-  readonly deviceUri: string
-  /** The queue's own: what jobs may carry. */
-  readonly attributes: IppAttributes
-  readonly stopped: boolean
-  readonly accepting: boolean
-  /** Nothing prints and nothing waits. */
-  readonly idle: boolean
-  /** It is as the gateway made it; else it is an administrator's, and stays as it is. */
-  readonly ours: boolean
-}
 
 export interface Queues {
   /** The queue of a printer as it is now, or null: it has not been made. Rejects with a LinkError. */
@@ -47,27 +35,10 @@ export interface QueueParts {
   readonly connectSeconds: number
 }
 
-const WANTED = [
-  ...JOB_ATTRIBUTE_NAMES,
-  'device-uri',
-  'printer-state',
-  'printer-state-message',
-  'printer-state-reasons',
-  'printer-is-accepting-jobs',
-  'printer-make-and-model',
-  'printer-error-policy',
-  'queued-job-count',
-]
 const NOT_FOUND = STATUSES['client-error-not-found']
 const READY_MS = 10_000
 const READY_PAUSE_MS = 100
 const DEVICES_SECONDS = 5
-
-/** A printer's path as a queue's name: CUPS takes neither spaces nor `/`, `#`, `?`, `'`, `"`, `\`; 127 octets at most. */
-export const queueName = ({ address, record }: LivePrinter): string =>
-  address.scheme === 'cups'
-    ? decodeURIComponent(new URL(record.uri).hostname)
-    : record.path.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 127)
 
 /** Queues named by printer paths, made and kept in cupsd. */
 export function createQueues({ server, settings, log, connectSeconds }: QueueParts): Queues {
@@ -95,7 +66,7 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     const answer = await reached(() =>
       server.ask('Get-Printer-Attributes', {
         printerUri: server.queueUri(name),
-        operation: { 'requested-attributes': { tag: 'keyword', values: WANTED } },
+        operation: { 'requested-attributes': { tag: 'keyword', values: QUEUE_ATTRIBUTES } },
       }),
     )
     if (answer.status === NOT_FOUND) {
@@ -104,18 +75,7 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     }
     if (!answer.ok) throw asLinkError(refusal(answer))
     const attributes = answer.all('printer')[0] ?? {}
-    const deviceUri = ippTexts(attributes, 'device-uri')[0] ?? ''
-    const state = ippNumbers(attributes, 'printer-state')[0]
-    const waiting = ippNumbers(attributes, 'queued-job-count')[0] ?? 0
-    return {
-      name,
-      deviceUri,
-      attributes,
-      stopped: state === PRINTER_STATES.stopped,
-      accepting: attributes['printer-is-accepting-jobs']?.values[0] !== false,
-      idle: state === PRINTER_STATES.idle && waiting === 0,
-      ours: printer.address.scheme !== 'cups' && deviceUri === (await madeFor(name)),
-    }
+    return readQueue(name, attributes, printer.address.scheme === 'cups' ? null : await madeFor(name))
   }
 
   async function deviceFor(printer: LivePrinter): Promise<Device> {
@@ -177,7 +137,7 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
         printer: {
           'device-uri': { tag: 'uri', values: [uri] },
           'ppd-name': { tag: 'nameWithoutLanguage', values: [ppd] },
-          'printer-info': { tag: 'textWithoutLanguage', values: [`print-gateway ${cleanText(printer.record.path)}`] },
+          'printer-info': { tag: 'textWithoutLanguage', values: [queueInfo(printer.record.path)] },
           'printer-is-shared': { tag: 'boolean', values: [false] },
           'printer-error-policy': { tag: 'nameWithoutLanguage', values: ['abort-job'] },
           'printer-is-accepting-jobs': { tag: 'boolean', values: [true] },
@@ -185,7 +145,7 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
         },
       }),
     )
-    if (!answer.ok) throw new LinkError('spooler', `CUPS does not make the queue ${name}: ${why(answer)}`)
+    if (!answer.ok) throw new LinkError('spooler', `CUPS does not make the queue ${name}: ${whyRefused(answer)}`)
     made.set(name, uri)
     await settings.put(settingOf(name), uri)
     log.info({ queue: name, deviceUri: uri, ppd }, 'a CUPS queue was made')
@@ -231,25 +191,4 @@ async function isDriverless(uri: string): Promise<boolean> {
   } finally {
     client.close()
   }
-}
-
-const why = (answer: IppAnswer) =>
-  cleanText(ippTexts(answer.operation, 'status-message')[0] ?? answer.statusName) || answer.statusName
-
-async function reached(request: () => Promise<IppAnswer>): Promise<IppAnswer> {
-  try {
-    return await request()
-  } catch (error) {
-    throw asLinkError(error)
-  }
-}
-
-/** An error of cupsd, in the words of a link: the printer is not to blame. */
-export function asLinkError(error: unknown): unknown {
-  if (!(error instanceof IppError)) return error
-  const sentence = error.message.replace(/[.\s]+$/, '')
-  if (error.kind === 'canceled') return new LinkError('aborted', sentence, { cause: error })
-  const hint =
-    error.kind === 'unauthorized' || error.kind === 'refused' ? '; `print-gateway doctor` says what to do' : ''
-  return new LinkError('spooler', `CUPS: ${sentence}${hint}`, { cause: error })
 }
