@@ -3,7 +3,8 @@ import { guard } from '../../driver/registry.ts'
 import { LinkError } from '../../links/link.ts'
 import { driverOf, type LivePrinter, printerOf } from '../../printers/live.ts'
 import type { Plan, Session } from '../spooler.ts'
-import { type Carried, type CarryParts, carry } from './carry.ts'
+import { type Carried, carry, REFUSED } from './carry.ts'
+import type { CarryParts } from './follow.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
 import { asLinkError } from './reached.ts'
@@ -16,6 +17,8 @@ export interface CupsSessionParts extends Omit<CarryParts, 'hooks' | 'signal'> {
   /** The gateway's own way to the printer, for questions; closed before CUPS gets the job. */
   own: Session | null
   openDirect(signal: AbortSignal): Promise<Session>
+  /** The next job of the printer may be given to CUPS before this one has ended. */
+  readonly letsNextAhead: boolean
 }
 
 /** A session with a printer that CUPS prints on: asked on the gateway's own link, printed on through a queue. */
@@ -51,6 +54,7 @@ export function cupsSession(parts: CupsSessionParts): Session {
         open: () => bytesOf(plan, printer),
         bytes: plan.pages || plan.before || plan.after ? null : plan.document.size,
         sizeBytes: plan.document.size * Math.max(1, plan.repeat),
+        letsNextAhead: parts.letsNextAhead,
         renew: async () => queues.make(printer, await queues.look(printer)),
       }
       try {
@@ -59,8 +63,7 @@ export function cupsSession(parts: CupsSessionParts): Session {
       } catch (error) {
         throw asLinkError(error)
       }
-      if (printer.address.scheme === 'cups')
-        return { outcome: 'failed', error: 'the printer refuses the options of its CUPS queue', mayHavePrinted: false }
+      if (printer.address.scheme === 'cups') return REFUSED
       queues.giveUp(printer)
       own = await parts.openDirect(signal)
       return own.send(plan, hooks, signal)

@@ -1,12 +1,11 @@
 import type { Config } from '../../config.ts'
-import { LinkError } from '../../links/link.ts'
 import type { Log } from '../../log.ts'
 import { driverOf, type LivePrinter, preflightOf } from '../../printers/live.ts'
 import type { SettingStore } from '../../store/store.ts'
 import { ippSession } from '../ipp-session.ts'
 import type { Session, Spooler } from '../spooler.ts'
-import { followAgain } from './carry.ts'
-import { cancelJob, findJob, heldJobs } from './jobs.ts'
+import { findWhenBack, followAgain } from './carry.ts'
+import { cancelJob, heldJobs, userName } from './jobs.ts'
 import type { Queue } from './queue.ts'
 import { createQueues } from './queues.ts'
 import { asLinkError } from './reached.ts'
@@ -44,6 +43,14 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
     ;(await orphans).delete(jobId)
   }
 
+  /** Whether nothing has to be asked between two jobs: the next one waits in CUPS while the former prints. */
+  function letsNextAhead(printer: LivePrinter): boolean {
+    const policy = preflightOf(printer, config)
+    const { link } = printer.address
+    const asksOnLink = link === 'tcp' && driverOf(printer).probes.some(({ over }) => over?.includes(link) ?? true)
+    return policy === 'off' || (policy === 'advise' && !asksOnLink)
+  }
+
   /** The gateway's own way to the device, where it has one and nobody else is on it. */
   async function openOwn(printer: LivePrinter, queue: Queue | null, signal: AbortSignal): Promise<Session | null> {
     if (preflightOf(printer, config) === 'off') return null
@@ -60,7 +67,8 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
     const { scheme, link } = printer.address
     if (queue && !(queue.ours || queue.deviceUri === '')) return null
     if (link === 'ipp') return direct.open(printer, signal)
-    return scheme === 'tcp' && (queue?.idle ?? true) ? direct.open(printer, signal) : null
+    const free = (queue?.idle ?? true) && printer.lane.running <= 1
+    return scheme === 'tcp' && free ? direct.open(printer, signal) : null
   }
 
   return {
@@ -70,7 +78,7 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
       const own = await openOwn(printer, found, signal)
       const openDirect = (sendSignal: AbortSignal) => direct.open(printer, sendSignal)
       const parts = { server, queues, watch, log, config: config.jobs, printer, found, own, openDirect }
-      const session = cupsSession(parts)
+      const session = cupsSession({ ...parts, letsNextAhead: letsNextAhead(printer) })
       return {
         ...session,
         async send(plan, hooks, sendSignal) {
@@ -79,23 +87,16 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
         },
       }
     },
-    async resume(printer, record, signal) {
-      const job = await findJob(server, record.jobId)
+    async resume(printer, record, hooks, signal) {
+      if (letsNextAhead(printer)) hooks.turn.pass()
+      const job = await findWhenBack(record.jobId, server, signal, config.jobs.stallMs)
       const queue = await queues.look(printer)
       if (!job || !queue) return null
-      const hooks = {
-        jobId: record.jobId,
-        source: record.source,
-        beforeFirstByte: () => undefined,
-        remoteJobId: async () => {},
-        spooled: async () => {},
-        state: async () => {},
-      }
-      const parts = { server, queues, watch, config: config.jobs, log, hooks, signal }
-      const end = await followAgain(job, queue, record.size, parts)
-      if (end === 'never-begun' || end === 'refused') return null
-      if (end.outcome === 'left') throw new LinkError('aborted', 'the gateway stops')
-      return end
+      const { name, deviceUri } = queue
+      const held = job.state === 'pending-held'
+      const user = userName(record.source)
+      const spooled = { id: job.id, user, queue: name, deviceUri, sizeBytes: record.size, held }
+      return followAgain(spooled, { server, queues, watch, config: config.jobs, log, hooks, signal })
     },
     refresh: () => watch.refresh(),
     forget: (printer) => queues.forget(printer),
