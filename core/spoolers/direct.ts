@@ -35,7 +35,7 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
       if (address.scheme !== 'usb') return openPort(address.connection.port!)
       return openUsb({ ...usual, bus: usb, uri: address.uri, connectMs: withinMs })
     }
-    const parked = parking.take(printer)
+    const parked = parking.take(printer, address.uri)
     // It was made with the signal of the job that it was made for.
     if (parked) signal.addEventListener('abort', () => parked.destroy(), { once: true })
     let link = parked ?? (await openLink())
@@ -51,7 +51,7 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
         return link
       },
       openSide: async (port) => openPort(port),
-      park: (kept) => parking.park(printer, kept),
+      park: (kept) => parking.park(printer, address.uri, kept),
       community: config.snmp.community,
     })
     if (!asks || address.scheme !== 'usb') return session

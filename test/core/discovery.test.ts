@@ -6,11 +6,14 @@ import { mergeFound } from '../../core/discovery/merge.ts'
 import { readNeighbours } from '../../core/discovery/neighbours.ts'
 import { createRangesSource, rangeProblems, readRange } from '../../core/discovery/ranges.ts'
 import { type DiscoverySource, deviceIdsOf, type Found, type Watcher } from '../../core/discovery/source.ts'
-import type { Facts } from '../../core/driver/index.ts'
+import type { AnyDriver, Facts } from '../../core/driver/index.ts'
 import { readPrinterUri } from '../../core/printers/path.ts'
-import type { PrinterRecord } from '../../core/printers/printer.ts'
+import type { PrinterRecord, PrinterView } from '../../core/printers/printer.ts'
+import zpl from '../../drivers/zpl/index.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { startSnmpAgent } from '../../fixtures/virtual/snmp.ts'
+import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
+import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody, deadPort, startRig } from './rig.ts'
 
 const ZEBRA: Facts = { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL', commandSet: ['ZPL'] }
@@ -115,6 +118,32 @@ t.test('a printer that moved keeps its path, tags and driver; the one that took 
     again.gateway.printers(anybody).find((p) => p.path === path),
     { uri: 'tcp://192.0.2.20:9100', tags: ['shipping'], deviceId: 'sn:zebra:d5j1' },
     'after a restart too',
+  )
+})
+
+t.test('a printer that moved prints at its new address alone, and keeps its jobs', async (t) => {
+  const [before, after] = [await startTcpPrinter(zplEngine()), await startTcpPrinter(zplEngine())]
+  t.teardown(() => Promise.all([before.close(), after.close()]))
+  const serial = { ...ZEBRA, serialNumber: 'D5J1' }
+  // Its link stays open for the next job, which must not take it.
+  const patient: AnyDriver = { ...zpl, traits: { ...zpl.traits, jobsPerLink: 'many' } }
+  const sources = [told([[way(before.uri, serial)], [way(after.uri, serial)]])]
+  const { gateway, print } = await startRig(t, { sources }, [patient])
+  await gateway.discover()
+  const [{ path }] = gateway.printers(anybody) as [PrinterView]
+  const first = await print(path, '^XA^FDone^FS^XZ')
+  t.equal(before.connections.open, 1, 'the link is kept')
+  await gateway.discover()
+  t.match(gateway.printers(anybody), [{ path, uri: after.uri }])
+  const second = await print(path, '^XA^FDtwo^FS^XZ')
+  t.match([first.outcome, second.outcome], ['completed', 'completed'])
+  const printed = (jobs: readonly { bytes: Uint8Array }[]) => jobs.map(({ bytes }) => Buffer.from(bytes).toString())
+  t.strictSame(printed(await before.waitForJobs(1)), ['^XA^FDone^FS^XZ'])
+  t.strictSame(printed(await after.waitForJobs(1)), ['^XA^FDtwo^FS^XZ'])
+  const { jobs } = await gateway.jobs({ printer: path, limit: 10, caller: anybody })
+  t.strictSame(
+    jobs.map(({ jobId }) => jobId),
+    [second, first].map(({ job }) => job.jobId),
   )
 })
 
