@@ -22,8 +22,10 @@ export interface PrivateCupsd {
   /** `ipp://127.0.0.1:port`. */
   readonly url: string
   readonly folder: string
-  /** Ends it with SIGKILL, as a crash does, backends of running jobs included. */
-  crash(): Promise<void>
+  /** Ends it with SIGKILL, as a power cut does: backends of running jobs included, unless it is to end `alone`. */
+  crash(alone?: 'alone'): Promise<void>
+  /** Ends it with SIGTERM, as a machine that is shut down does. */
+  shutDown(): Promise<void>
   start(): Promise<void>
   log(): Promise<string>
   stop(): Promise<void>
@@ -111,13 +113,19 @@ export async function startCupsd({ policy = 'open', dirtyCleanSeconds = 0 }: Cup
       await sleep(50)
     }
   }
-  async function crash(): Promise<void> {
+  async function crash(alone?: 'alone'): Promise<void> {
     const running = child
     if (!running || running.exitCode !== null || running.signalCode !== null) return
-    const children = await childrenOf(running.pid!)
+    const children = alone ? [] : await childrenOf(running.pid!)
+    const gone = once(running, 'exit')
     running.kill('SIGKILL')
     for (const pid of children) endProcess(pid)
-    await once(running, 'exit')
+    await gone
+  }
+  async function shutDown(): Promise<void> {
+    const gone = once(child!, 'exit')
+    child!.kill('SIGTERM')
+    await gone
   }
   const log = () => readFile(join(folder, 'error_log'), 'utf8').catch(() => '')
   await start()
@@ -127,6 +135,7 @@ export async function startCupsd({ policy = 'open', dirtyCleanSeconds = 0 }: Cup
     url: `ipp://127.0.0.1:${port}`,
     folder,
     crash,
+    shutDown,
     start,
     log,
     async stop() {
