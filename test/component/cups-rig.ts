@@ -43,6 +43,11 @@ function administrator(t: Test, { socket }: PrivateCupsd) {
   return {
     pause: (queue: string) => act('Pause-Printer', queue),
     resume: (queue: string) => act('Resume-Printer', queue),
+    async cancel(id: number) {
+      const operation = { 'job-id': one('integer', id) }
+      const answer = await client.request('Cancel-Job', { printerUri: 'ipp://localhost/', path: '/jobs/', operation })
+      if (!answer.ok) throw new Error(answer.statusName)
+    },
     setDevice: (queue: string, port: number) =>
       act('CUPS-Add-Modify-Printer', queue, {
         'device-uri': one('uri', `socket://127.0.0.1:${port}/`),

@@ -1,11 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PDFDocument } from 'pdf-lib'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ippTexts } from '../../core/driver/index.ts'
 import type { PrintRequest } from '../../core/gateway.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
@@ -181,72 +176,3 @@ t.test(
     t.equal(printer.connections.total, connections, 'nobody has connected again')
   },
 )
-
-t.test('a gateway that is killed finds its job in CUPS again', usual, async (t) => {
-  const cupsd = await privateCupsd(t, { policy: 'usual' })
-  const printer = await startSink(t)
-  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'print-gateway.json')
-  const printers = [{ uri: printer.uri, driver: 'raw-tcp' }]
-  const cups = { url: `unix://${cupsd.socket}` }
-  writeFileSync(
-    file,
-    JSON.stringify({
-      server: { port: 0 },
-      data: join(folder, 'data'),
-      spooler: 'cups',
-      cups,
-      printers,
-      discovery: { onStart: false },
-    }),
-  )
-  const first = await startProcess(t, file)
-  await first.ask('POST', `/print/${queueOf(printer)}`, { content: 'eA==', contentType: 'raw_base64' })
-  await cupsd.pause(queueOf(printer))
-  const json = { content: Buffer.from('later').toString('base64'), contentType: 'raw_base64', wait: false }
-  const { jobId } = await first.ask('POST', `/print/${queueOf(printer)}`, json)
-  while ((await first.ask('GET', `/jobs/${jobId}`)).cupsJobId === null) await sleep(20)
-  await first.kill()
-  await cupsd.resume(queueOf(printer))
-  await printer.waitForJobs(2)
-  const second = await startProcess(t, file)
-  let job = await second.ask('GET', `/jobs/${jobId}`)
-  for (; job.state !== 'completed' && job.state !== 'failed'; job = await second.ask('GET', `/jobs/${jobId}`))
-    await sleep(25)
-  t.match(job, { state: 'completed', evidence: 'sent', cupsJobId: '2' })
-  await second.kill()
-  t.equal(printer.jobs.length, 2, 'nothing was printed twice')
-})
-
-/** The command in a process of its own, to be killed. */
-async function startProcess(t: Test, file: string) {
-  const main = new URL('../../server/main.ts', import.meta.url).pathname
-  const key = 'pg_0123456789abcdef0123456789abcdef0123456789a'
-  const child = spawn(process.execPath, ['--import=tsx', main, 'serve', '--config', file], {
-    env: { ...process.env, PRINT_GATEWAY_API_KEY: key },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-  t.teardown(kill)
-  const url = await new Promise<string>((resolve, reject) => {
-    let text = ''
-    child.once('exit', () => reject(new Error(`the gateway ended: ${text}`)))
-    child.stdout.on('data', (chunk) => {
-      text += chunk
-      const found = /listens on (http:\S+)/.exec(text)?.[1]
-      if (found) resolve(found)
-    })
-  })
-  const ask = async (method: string, path: string, body?: object) => {
-    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-    const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-    const { result } = (await answer.json()) as { result: { content: Record<string, string | null> } }
-    return result.content
-  }
-  return { ask, kill }
-}
