@@ -38,6 +38,8 @@ export function buildApp({ gateway, keys, config, log, tls }: AppOptions): Fasti
     requestTimeout,
     keepAliveTimeout,
     loggerInstance: log,
+    // A logger of its own for each request costs more than most requests have to say.
+    childLoggerFactory: (logger) => logger,
     // One line a request halves the rate; what fails is logged in errors.ts.
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     // Only a print carries a document (routes/print.ts).

@@ -70,10 +70,17 @@ export interface Beginning {
 }
 
 export function createActiveJob(beginning: Beginning): ActiveJob {
+  const { record, document, candidates, answersEarly, durable, stored, fingerprint } = beginning
   const answer = deferred<Pick<PrintOutcome, 'outcome' | 'job'>>()
   const end = deferred<JobRecord>()
   return {
-    ...beginning,
+    record,
+    document,
+    candidates,
+    answersEarly,
+    durable,
+    stored,
+    fingerprint,
     answer,
     ended: end.promise,
     end,

@@ -7,9 +7,9 @@ export interface Wire {
   readonly localAddress: string
   /** Takes bytes over; false: it is `full` until `drained` is called. */
   write(bytes: Bytes): boolean
-  readonly full: boolean
+  full(): boolean
   /** Bytes taken over that have not left. */
-  readonly unsentBytes: number
+  unsentBytes(): number
   /** Ends our side; resolves when all that was written has left, as far as this wire can tell. */
   end(): Promise<void>
   /** Whether `end` resolves only when the device itself has taken every byte. */
@@ -54,15 +54,12 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
   const framer = new Framer(frames)
   let question: Question | null = null
   let heard: Message[] = []
-  let error: LinkError | null = null
-  let closed = false
-  let bytesSent = 0
   let inJob = false
   /** What waits for the link to change: a send that waits for room, or `finish`. `moved`: bytes have left. */
   let wake: ((moved: boolean) => void) | null = null
 
   const broke = (why: LinkError) => {
-    error ??= why
+    link.error ??= why
     signal?.removeEventListener('abort', onAbort)
     wake?.(false)
     question?.settle()
@@ -91,10 +88,10 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
       const timer = setTimeout(stalled, stallMs, stallMs)
       wake = (moved) => {
         if (moved) timer.refresh()
-        if (!error && !closed && wire.full) return
+        if (!link.error && !link.closed && wire.full()) return
         clearTimeout(timer)
         wake = null
-        const gone = error ?? (closed ? new LinkError('closed', 'the printer closed the connection') : null)
+        const gone = link.error ?? (link.closed ? new LinkError('closed', 'the printer closed the connection') : null)
         if (gone) reject(gone)
         else resolve()
       }
@@ -104,33 +101,28 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
     return wire.close()
   }
 
-  const link: Link = {
+  // Fields and no getters: an object with getters takes ten times as long to make, and every job makes one.
+  const link: { -readonly [K in keyof Link]: Link[K] } = {
     kind: wire.kind,
     localAddress: wire.localAddress,
     onHeard: null,
-    get bytesSent() {
-      return bytesSent
-    },
-    get error() {
-      return error
-    },
-    get closed() {
-      return closed
-    },
+    bytesSent: 0,
+    error: null,
+    closed: false,
     heard() {
       const messages = heard
       heard = []
       return messages
     },
     send(bytes) {
-      if (error) return Promise.reject(error)
-      if (closed) return Promise.reject(new LinkError('closed', 'the printer closed the connection'))
-      bytesSent += bytes.length
+      if (link.error) return Promise.reject(link.error)
+      if (link.closed) return Promise.reject(new LinkError('closed', 'the printer closed the connection'))
+      link.bytesSent += bytes.length
       inJob = true
       return wire.write(bytes) ? undefined : drained()
     },
     ask(bytes, kind, count, budgetMs) {
-      if (error || closed) return Promise.resolve([])
+      if (link.error || link.closed) return Promise.resolve([])
       return new Promise((resolve) => {
         const answers: Bytes[] = []
         const settle = () => {
@@ -140,7 +132,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
         }
         const timer = setTimeout(settle, budgetMs)
         question = { kind, count, answers, settle }
-        bytesSent += bytes.length
+        link.bytesSent += bytes.length
         wire.write(bytes)
       })
     },
@@ -154,7 +146,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
           void close().then(() => resolve(end))
         }
         const quiet = () => {
-          if (error) return settle('broken')
+          if (link.error) return settle('broken')
           if (left) return settle('quiet')
           // What we still hold has not been taken: that is no silence, but a device that stands still.
           const leftMs = movedAtMs + patienceMs - performance.now()
@@ -164,28 +156,29 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
         let timer = setTimeout(quiet, quietMs)
         const over = () => {
           // A device that closed before our last byte was out has not taken it.
-          if (!error && wire.unsentBytes > 0) error = new LinkError('closed', 'the printer closed the connection')
-          settle(error ? 'broken' : 'closed')
+          if (!link.error && wire.unsentBytes() > 0)
+            link.error = new LinkError('closed', 'the printer closed the connection')
+          settle(link.error ? 'broken' : 'closed')
         }
         wake = (moved) => {
-          if (error || closed) return over()
+          if (link.error || link.closed) return over()
           if (moved) movedAtMs = performance.now()
           clearTimeout(timer)
           timer = setTimeout(quiet, quietMs)
         }
-        if (error || closed) return over()
+        if (link.error || link.closed) return over()
         void wire.end().then(() => {
           left = true
-          if (error || closed || !wake) return
+          if (link.error || link.closed || !wake) return
           if (wire.acknowledges) settle('taken')
           else wake(true)
         })
       })
     },
     destroy() {
-      if (inJob && !closed && wire.unsentBytes > 0) wire.cut(inJob)
-      broke(new LinkError('closed', 'the connection was closed'))
-      closed = true
+      if (inJob && !link.closed && wire.unsentBytes() > 0) wire.cut(inJob)
+      if (!link.closed) broke(new LinkError('closed', 'the connection was closed'))
+      link.closed = true
       void close()
     },
   }
@@ -199,7 +192,7 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
     },
     drained: () => wake?.(true),
     ended() {
-      closed = true
+      link.closed = true
       wake?.(false)
       question?.settle()
     },

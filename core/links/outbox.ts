@@ -14,8 +14,8 @@ export interface OutboxOptions {
 export interface Outbox {
   /** Whether there is room for more. */
   write(bytes: Bytes): boolean
-  readonly full: boolean
-  readonly unsentBytes: number
+  full(): boolean
+  unsentBytes(): number
   /** Resolves when all has left; never, when the wire breaks. */
   empty(): Promise<void>
   /** Forgets what waits; what is on its way is the wire's. */
@@ -54,12 +54,8 @@ export function createOutbox({ partBytes, fullBytes, give, moved }: OutboxOption
       next()
       return unsentBytes <= fullBytes
     },
-    get full() {
-      return unsentBytes > fullBytes
-    },
-    get unsentBytes() {
-      return unsentBytes
-    },
+    full: () => unsentBytes > fullBytes,
+    unsentBytes: () => unsentBytes,
     empty: () =>
       new Promise((resolve) => {
         if (unsentBytes === 0) resolve()

@@ -103,12 +103,8 @@ function serialLink(port: SerialPort, device: string, options: SerialOptions): L
     // A line tells that bytes have left, not that anybody has taken them.
     acknowledges: false,
     write: outbox.write,
-    get full() {
-      return outbox.full
-    },
-    get unsentBytes() {
-      return outbox.unsentBytes
-    },
+    full: outbox.full,
+    unsentBytes: outbox.unsentBytes,
     async end() {
       await outbox.empty()
       await new Promise<void>((resolve) => port.drain((error) => error || resolve()))

@@ -64,12 +64,8 @@ function tcpLink(socket: Socket, options: TcpOptions): Link {
     // That the kernel has taken the bytes proves nothing of the printer.
     acknowledges: false,
     write: (bytes) => socket.write(bytes),
-    get full() {
-      return socket.writableNeedDrain
-    },
-    get unsentBytes() {
-      return socket.writableLength
-    },
+    full: () => socket.writableNeedDrain,
+    unsentBytes: () => socket.writableLength,
     end: () => new Promise((resolve) => socket.end(() => resolve())),
     cut: () => void socket.resetAndDestroy(),
     async close() {

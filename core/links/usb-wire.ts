@@ -115,12 +115,8 @@ export function usbWire(parts: UsbWireParts): UsbWire {
     acknowledges: true,
     listen: read,
     write: outbox.write,
-    get full() {
-      return outbox.full
-    },
-    get unsentBytes() {
-      return outbox.unsentBytes
-    },
+    full: outbox.full,
+    unsentBytes: outbox.unsentBytes,
     end: outbox.empty,
     cut(inJob) {
       resets ||= inJob
