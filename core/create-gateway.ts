@@ -195,6 +195,8 @@ export async function createGateway({
         mediaRequired: mediaRequired ?? false,
       })),
     discover: () => discovery.search(),
+    lastSearch: ({ targets }) =>
+      discovery.last && (targets === null ? discovery.last : { ...discovery.last, passedOver: [] }),
     status: () => deviceStatus(),
     hasRoom,
     async close() {

@@ -1,4 +1,5 @@
 import type { ExtensionKind, PrinterEntry } from './config.ts'
+import type { SearchReport } from './discovery/discover.ts'
 import type { Submission } from './documents/document.ts'
 import type { Media, Options } from './driver/index.ts'
 import type { Job, JobState } from './jobs/job.ts'
@@ -129,6 +130,8 @@ export interface Gateway {
   identify(path: string, options: { readonly mayPrint: boolean }): Promise<IdentifyView>
   /** Runs all enabled sources; a scan that runs already is joined. */
   discover(): Promise<void>
+  /** How the last search went; null: none has ended. What it passed over is told to who may see all printers. */
+  lastSearch(caller: Caller): SearchReport | null
   status(): Promise<DeviceStatus>
   /** Whether the disk has more room than `limits.diskFree`; the disk is asked at most once a second. */
   hasRoom(): Promise<boolean>

@@ -5,6 +5,7 @@ export { CONFIG_FLAGS, type ConfigFlag, configKeys, OTHER_VARIABLES } from './co
 export { PrinterEntrySchema, TAG_PATTERN } from './config-schema.ts'
 export { createGateway, type GatewayParts } from './create-gateway.ts'
 export type { Build } from './device-status.ts'
+export type { SearchReport, SourceReport } from './discovery/discover.ts'
 export { type DoctorFinding, examine } from './doctor/examine.ts'
 export type * from './documents/document.ts'
 export { readPageRange } from './documents/pages.ts'

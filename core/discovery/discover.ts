@@ -1,13 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { identifyBySnmp } from '../channels/printer-mib.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
-import { readPrinterUri } from '../printers/path.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
-import { askIpp } from './ipp.ts'
+import { createKnower } from './know.ts'
 import { readNeighbours } from './neighbours.ts'
-import { type DiscoverySource, deviceIdsOf, type Found } from './source.ts'
+import type { DiscoverySource, Found } from './source.ts'
 
 export interface DiscoveryParts {
   readonly config: Pick<Config, 'discovery' | 'snmp'>
@@ -23,7 +21,26 @@ export interface SearchReport {
   /** ISO 8601. */
   readonly endedAt: string
   readonly durationMs: number
-  readonly sources: readonly { readonly name: string; readonly found: number; readonly error: string | null }[]
+  readonly sources: readonly SourceReport[]
+  /** How many printers are new, were found elsewhere than before, and were missed. */
+  readonly added: number
+  readonly moved: number
+  readonly offline: number
+  /** URIs of what may be a printer and is not registered by itself. */
+  readonly passedOver: readonly string[]
+}
+
+/** How one source did. */
+export interface SourceReport {
+  readonly name: string
+  /** How many ways to printers it found. */
+  readonly found: number
+  /** Why it could not look; null: it has. */
+  readonly error: string | null
+  /** What kept it from seeing more, a sentence each. */
+  readonly hindered: readonly string[]
+  /** How often it has failed since the start, while it watched, too. */
+  readonly failures: number
 }
 
 /** Looks for printers and keeps the registry by what it finds. */
@@ -34,8 +51,6 @@ export interface Discovery {
   start(): void
   /** The last search; null: none has ended. */
   readonly last: SearchReport | null
-  /** How many searches of each source have failed. */
-  readonly failures: ReadonlyMap<string, number>
   close(): Promise<void>
 }
 
@@ -43,7 +58,6 @@ export interface Discovery {
 const SOURCES_SHARE = 0.75
 /** Kept back for writing to the registry. */
 const RESERVE_MS = 150
-const ASKED_AT_ONCE = 48
 /** What a watching source tells is gathered for so long. */
 const GATHER_MS = 500
 
@@ -51,6 +65,7 @@ interface Outcome {
   readonly name: string
   readonly found: number
   readonly error: Error | null
+  readonly hindered: ReadonlySet<string>
 }
 
 export function createDiscovery({ config, sources, registry, log, ask }: DiscoveryParts): Discovery {
@@ -80,22 +95,27 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
     const outcomes = await Promise.all(
       sources.map(async (source): Promise<Outcome> => {
         let count = 0
+        const hindered = new Set<string>()
         const take = (way: Found) => {
           count++
           found.push({ source: source.name, found: know(way) })
         }
         try {
           // One that does not end when it is told to is left behind.
-          await Promise.race([drain(source, signal, take), afterAbort(signal, RESERVE_MS)])
-          return { name: source.name, found: count, error: null }
+          const drained = drain(source, signal, take, (sentence) => void hindered.add(sentence))
+          await Promise.race([drained, afterAbort(signal, RESERVE_MS)])
+          return { name: source.name, found: count, error: null, hindered }
         } catch (error) {
-          return { name: source.name, found: count, error: error as Error }
+          return { name: source.name, found: count, error: error as Error, hindered }
         }
       }),
     )
     clearTimeout(timer)
-    for (const { name, error } of outcomes) if (error && !stop.signal.aborted) failed(name, error)
     if (stop.signal.aborted) return
+    for (const { name, error, hindered } of outcomes) {
+      if (error) failed(name, error)
+      for (const sentence of hindered) log.warn({ source: name }, sentence)
+    }
     const known = await Promise.all(found.map(async (entry) => ({ source: entry.source, found: await entry.found })))
     const complete = new Set(outcomes.filter(({ error }) => !error).map(({ name }) => name))
     const result = await registry.merge({ found: known, complete, neighbours: await readNeighbours() })
@@ -103,12 +123,22 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
     const paths = seen.flatMap((uri) => registry.find(uri)?.record.path ?? [])
     await ask([...new Set(paths)], Math.max(0, left()))
     const durationMs = Math.round(performance.now() - began)
+    const { added, moved, offline, passedOver } = result
     last = {
       endedAt: new Date().toISOString(),
       durationMs,
-      sources: outcomes.map(({ name, found: count, error }) => ({ name, found: count, error: error?.message ?? null })),
+      sources: outcomes.map(({ name, found: count, error, hindered }) => ({
+        name,
+        found: count,
+        error: error?.message ?? null,
+        hindered: [...hindered],
+        failures: failures.get(name) ?? 0,
+      })),
+      added: added.length,
+      moved: moved.length,
+      offline: offline.length,
+      passedOver,
     }
-    const { added, moved, offline, passedOver } = result
     log.info({ found: seen.length, added, moved, offline, passedOver, durationMs }, 'printers were looked for')
   }
 
@@ -161,7 +191,6 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
     get last() {
       return last
     },
-    failures,
     async close() {
       stop.abort()
       await Promise.all([running, taking])
@@ -170,8 +199,13 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
   return discovery
 }
 
-async function drain(source: DiscoverySource, signal: AbortSignal, take: (found: Found) => void): Promise<void> {
-  const ways = source.scan(signal)
+async function drain(
+  source: DiscoverySource,
+  signal: AbortSignal,
+  take: (found: Found) => void,
+  hindered: (sentence: string) => void,
+): Promise<void> {
+  const ways = source.scan(signal, hindered)
   if (ways instanceof Promise) for (const way of await ways) take(way)
   else for await (const way of ways) take(way)
 }
@@ -182,38 +216,3 @@ const afterAbort = (signal: AbortSignal, graceMs: number): Promise<void> =>
     if (signal.aborted) end()
     else signal.addEventListener('abort', end, { once: true })
   })
-
-/** Adds what a device says of itself by IPP and, where that is switched on, by SNMP; never asks raw ports anything. */
-function createKnower({ discovery, snmp }: DiscoveryParts['config'], left: () => number, stop: AbortSignal) {
-  const byHost = new Map<string, ReturnType<typeof identifyBySnmp>>()
-  let busy = 0
-  const waiting: (() => void)[] = []
-  const turn = async <R>(work: () => Promise<R>): Promise<R> => {
-    if (busy >= ASKED_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
-    busy++
-    try {
-      return await work()
-    } finally {
-      busy--
-      waiting.shift()?.()
-    }
-  }
-  const identified = (host: string) => {
-    const asked =
-      byHost.get(host) ?? turn(() => identifyBySnmp(host, { community: snmp.community, deadlineMs: left() }))
-    byHost.set(host, asked)
-    return asked
-  }
-  return async (found: Found): Promise<Found> => {
-    const { scheme } = readPrinterUri(found.uri)
-    const isNetwork = ['tcp', 'lpd', 'ipp', 'ipps', 'http', 'https'].includes(scheme)
-    if (!isNetwork || stop.aborted) return found
-    const byIpp = found.facts.formats && found.facts.uuid && found.facts.firmware
-    const [said, told] = await Promise.all([
-      /^(ipp|http)s?$/.test(scheme) && !byIpp ? turn(() => askIpp(found.uri, left(), stop)) : null,
-      discovery.snmp && found.localAddress ? identified(found.localAddress) : null,
-    ])
-    const facts = { ...told?.facts, ...found.facts, ...said }
-    return { ...found, facts, deviceId: deviceIdsOf(facts)[0] ?? found.deviceId }
-  }
-}

@@ -24,12 +24,16 @@ const LEAVE_MS = 1000
 export function createMdnsSource({ interfaces }: MdnsOptions = {}): DiscoverySource {
   return {
     name: 'mdns',
-    scan: (signal) => search(signal, interfaces),
+    scan: (signal, hindered) => search(signal, hindered, interfaces),
     watch: (watcher, signal) => watch(watcher, signal, interfaces),
   }
 }
 
-async function* search(signal: AbortSignal, interfaces?: Interfaces): AsyncGenerator<Found> {
+async function* search(
+  signal: AbortSignal,
+  hindered: (sentence: string) => void = () => {},
+  interfaces?: Interfaces,
+): AsyncGenerator<Found> {
   const table = createServiceTable()
   const touched = new Set<string>()
   const errors: Error[] = []
@@ -57,6 +61,7 @@ async function* search(signal: AbortSignal, interfaces?: Interfaces): AsyncGener
       for (const found of heard.map((key) => newsOf(table, key, told))) if (found) yield found
     }
     if (net.size === 0 && errors.length > 0) throw errors[0]
+    for (const { message } of errors) hindered(message)
   } finally {
     net.close()
   }

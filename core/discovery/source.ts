@@ -32,8 +32,11 @@ export interface Watcher {
 export interface DiscoverySource {
   /** Its key in the configuration's `discovery`, such as `usb`. */
   readonly name: string
-  /** Everything that is there now. Ends soon after `signal` aborts; rejects only when it can tell nothing at all. */
-  scan(signal: AbortSignal): AsyncIterable<Found> | Promise<readonly Found[]>
+  /**
+   * Everything that is there now. Ends soon after `signal` aborts; rejects only when it can tell nothing at all. `hindered`
+   * hears in a sentence what kept it from seeing more.
+   */
+  scan(signal: AbortSignal, hindered?: (sentence: string) => void): AsyncIterable<Found> | Promise<readonly Found[]>
   /** Resolves once it watches, and watches until `signal` aborts. Tells changes only: a scan tells what is there. */
   watch?(watcher: Watcher, signal: AbortSignal): Promise<void>
 }

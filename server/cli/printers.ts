@@ -1,4 +1,4 @@
-import type { IdentifyView, PrinterView } from '../../core/index.ts'
+import type { IdentifyView, PrinterView, SearchReport } from '../../core/index.ts'
 import { asking, CLIENT_FLAGS } from './client.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
@@ -50,12 +50,28 @@ export const printer: Command = {
 export const discover: Command = {
   name: 'discover',
   words: [],
-  does: 'Looks for printers, then lists them.',
+  does: 'Looks for printers, says how each source did, then lists them.',
   flags: CLIENT_FLAGS,
   async run(args, world) {
-    const status = await asking(args, world, async (ask) => void (await ask('GET', '/discover')))
+    const status = await asking(args, world, async (ask) => {
+      await ask('GET', '/discover')
+      const last = (await ask('GET', '/discover/last')) as SearchReport | null
+      if (last) world.out(`${searchTable(last)}\n`)
+    })
     return status === 0 ? printers.run(args, world) : status
   },
+}
+
+function searchTable({ sources, passedOver }: SearchReport): string {
+  const rows = sources.map(({ name, found, error, hindered }) => [
+    name,
+    `${found}`,
+    [...(error === null ? [] : [`failed: ${error}`]), ...hindered].join('; '),
+  ])
+  const rest = passedOver.map((uri) => [uri, 'not registered: add it by hand where it is a printer of its own'])
+  return [table(['SOURCE', 'FOUND', ''], rows), ...(rest.length > 0 ? [table(['PASSED OVER', ''], rest)] : [])].join(
+    '\n\n',
+  )
 }
 
 export const identify: Command = {

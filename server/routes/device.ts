@@ -7,6 +7,10 @@ export async function deviceRoutes(api: Api, { gateway }: RouteOptions): Promise
     return said('Successfully discovered printers.', null)
   })
 
+  api.get('/discover/last', { config: { scopes: ['manage'], does: 'see how a search went' } }, async (request) =>
+    said('Successfully obtained the last search.', gateway.lastSearch(request.caller)),
+  )
+
   api.get('/status', { config: { scopes: ['read'], does: 'see the status of the device' } }, async () =>
     said('Successfully obtained device status.', await gateway.status()),
   )

@@ -168,6 +168,40 @@ t.test('a source that failed takes nobody offline', async (t) => {
   t.equal(gateway.printers(anybody)[0]?.status, 'unknown')
 })
 
+t.test('how a search went is told, source by source', async (t) => {
+  const port = way('serial:///dev/ttyUSB0', {}, { printer: false })
+  const hindered: DiscoverySource = {
+    name: 'mdns',
+    async scan(_signal, tell) {
+      for (const sentence of ['half deaf', 'half deaf']) tell?.(sentence)
+      return []
+    },
+  }
+  const zebra = way('tcp://192.0.2.10:9100', ZEBRA)
+  const sources = [told([[zebra, port], [port]], 'usb'), hindered, told([new Error('no cupsd')], 'cups')]
+  const { gateway } = await startRig(t, { sources })
+  t.equal(gateway.lastSearch(anybody), null)
+  await gateway.discover()
+  const usual = { error: null, hindered: [], failures: 0 }
+  t.match(gateway.lastSearch(anybody), {
+    endedAt: /^\d{4}-.*Z$/,
+    durationMs: Number,
+    sources: [
+      { ...usual, name: 'usb', found: 2 },
+      { ...usual, name: 'mdns', found: 0, hindered: ['half deaf'] },
+      { name: 'cups', found: 0, error: 'no cupsd', hindered: [], failures: 1 },
+    ],
+    added: 1,
+    moved: 0,
+    offline: 0,
+    passedOver: ['serial:///dev/ttyUSB0'],
+  })
+  await gateway.discover()
+  t.match(gateway.lastSearch(anybody), { sources: [{ found: 1 }, {}, { failures: 2 }], added: 0, offline: 1 })
+  const limited = { ...anybody, targets: ['tcp_192-0-2-10_9100'] }
+  t.same(gateway.lastSearch(limited)?.passedOver, [], 'who may not see all printers is not told of others')
+})
+
 t.test('what people entered stays where they put it, and learns what is found', async (t) => {
   const found = way('tcp://127.0.0.1:9100', ZEBRA, { localAddress: '127.0.0.1' })
   const rig = await startRig(t, {

@@ -38,6 +38,7 @@ t.test('a key does what its scopes say and nothing else', async (t) => {
     [{ url: '/api/v1/printers' }, ['read', 'manage']],
     [{ method: 'POST', url: '/api/v1/printers', payload: { uri: 'tcp://h:1' } }, ['manage']],
     [{ url: '/api/v1/discover' }, ['manage']],
+    [{ url: '/api/v1/discover/last' }, ['manage']],
     [{ url: '/api/v1/status' }, ['read']],
     [{ url: '/api/v1/drivers' }, ['read']],
     [{ url: '/api/v1/keys' }, []],

@@ -4,12 +4,12 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { fail } from '../../core/index.ts'
 import type { World } from '../../server/cli/command.ts'
 import { COMMANDS, runCommand } from '../../server/cli/index.ts'
 import { ensureFirstKey } from '../../server/keys.ts'
-import { bench } from './fake.ts'
+import { type Bench, bench } from './fake.ts'
 
 /** Runs a command as a shell would; gives its exit status and what it printed. */
 async function run(argv: readonly string[], world: Partial<World> = {}) {
@@ -77,12 +77,8 @@ t.test('a configuration that is wrong stops the start with one line a problem', 
   )
 })
 
-t.test('support staff list printers, print tests and issue keys from a shell', async (t) => {
-  const bed = await bench({
-    testPrint: async ({ media }) => {
-      throw fail('MEDIA_INVALID', [`no ${media}`], { media: ['62mm'] })
-    },
-  })
+/** The world of somebody with the first key of a gateway that listens. */
+async function listening(t: Test, bed: Bench): Promise<Partial<World>> {
   await bed.app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => bed.app.close())
   const folder = mkdtempSync(join(tmpdir(), 'cli-'))
@@ -90,7 +86,16 @@ t.test('support staff list printers, print tests and issue keys from a shell', a
   for (const { id } of bed.keys.list()) await bed.keys.revoke(id)
   await ensureFirstKey(bed.keys, folder)
   const url = `http://127.0.0.1:${(bed.app.server.address() as AddressInfo).port}`
-  const there = { env: { PRINT_GATEWAY_URL: url, PRINT_GATEWAY_DATA: folder } }
+  return { env: { PRINT_GATEWAY_URL: url, PRINT_GATEWAY_DATA: folder } }
+}
+
+t.test('support staff list printers, print tests and issue keys from a shell', async (t) => {
+  const bed = await bench({
+    testPrint: async ({ media }) => {
+      throw fail('MEDIA_INVALID', [`no ${media}`], { media: ['62mm'] })
+    },
+  })
+  const there = await listening(t, bed)
 
   t.match(
     (await run(['printers'], there)).out,
@@ -113,6 +118,36 @@ t.test('support staff list printers, print tests and issue keys from a shell', a
   t.equal((await run(['keys', 'revoke', id!], there)).status, 0)
   t.match(await run(['printers', '--key', secret!], there), { status: 1, err: /^Unauthorized/ })
   t.match(await run(['printers', '--url', 'http://127.0.0.1:1'], there), { status: 1, err: /No gateway answers/ })
+})
+
+t.test('a search tells by source what it found, what failed and what it passed over, then the printers', async (t) => {
+  const usual = { found: 0, error: null, hindered: [], failures: 0 }
+  const bed = await bench({
+    lastSearch: () => ({
+      endedAt: '2026-01-01T00:00:00.000Z',
+      durationMs: 3000,
+      sources: [
+        { ...usual, name: 'usb', found: 2 },
+        { ...usual, name: 'mdns', hindered: ['UDP port 5353 cannot be shared'] },
+        { ...usual, name: 'cups', error: 'cupsd refuses', failures: 3 },
+      ],
+      added: 1,
+      moved: 0,
+      offline: 0,
+      passedOver: ['serial:///dev/ttyUSB0'],
+    }),
+  })
+  const there = await listening(t, bed)
+  const { status, out } = await run(['discover'], there)
+  t.equal(status, 0)
+  t.same(
+    bed.gateway.asked.map(({ verb }) => verb),
+    ['discover', 'lastSearch', 'printers'],
+  )
+  const [sources, passedOver, printers] = out.split('\n\n')
+  t.match(sources, /^SOURCE +FOUND\nusb +2\nmdns +0 +UDP port 5353 cannot be shared\ncups +0 +failed: cupsd refuses$/)
+  t.match(passedOver, /^PASSED OVER\nserial:\/\/\/dev\/ttyUSB0 +not registered: add it by hand/)
+  t.match(printers, /^PATH /)
 })
 
 t.test('the gateway starts, answers, and ends when it is told to', async (t) => {

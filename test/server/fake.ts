@@ -94,6 +94,7 @@ export function fakeGateway(verbs: Partial<Gateway> = {}): FakeGateway {
     drivers: () => [{ id: 'zpl', title: 'ZPL', content: 'zpl', builtIn: true, mediaRequired: false }],
     identify: async (path) => ({ steps: [], facts: {}, printer: known(path) }),
     discover: async () => {},
+    lastSearch: () => null,
     status: async () => ({
       uptime: 1,
       version: '0.1.0',
