@@ -1,8 +1,13 @@
+import { lookup } from 'node:dns/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanText, type Facts, readDeviceId } from '../driver/facts.ts'
 import { type IppAttributes, ippTexts } from '../driver/ipp.ts'
 import { ippFacts } from '../driver/ipp-facts.ts'
 import { readPrinterUri } from '../printers/path.ts'
+import { isGatewaysQueue } from '../spoolers/cups/queue.ts'
 import { openCups } from '../spoolers/cups/server.ts'
+import { readDeviceUri } from './cups-device-uri.ts'
+import { placesOf } from './places.ts'
 import { type DiscoverySource, deviceIdsOf, type Found } from './source.ts'
 
 export interface CupsSourceOptions {
@@ -11,6 +16,7 @@ export interface CupsSourceOptions {
 
 const CONNECT_MS = 1000
 const ANSWER_MS = 4000
+const LOOKUP_MS = 1000
 const MOST = 500
 
 /** Queues that cupsd has, and devices that it sees where it tells us (that needs an administrator's rights). */
@@ -25,10 +31,8 @@ export function createCupsSource({ url }: CupsSourceOptions): DiscoverySource {
         const queues = await ask('CUPS-Get-Printers', {
           'requested-attributes': { tag: 'keyword', values: QUEUE_NAMES },
         })
-        for (const queue of queues.all('printer').slice(0, MOST)) {
-          const found = foundOfQueue(queue)
-          if (found) yield found
-        }
+        const adopted = queues.all('printer').slice(0, MOST).map(foundOfQueue)
+        for (const found of await Promise.all(adopted)) if (found) yield found
         // The seconds that cupsd gives its backends.
         const devices = await ask('CUPS-Get-Devices', { timeout: { tag: 'integer', values: [2] } }).catch(() => null)
         for (const device of devices?.ok ? devices.all('printer').slice(0, MOST) : []) {
@@ -47,6 +51,7 @@ export function createCupsSource({ url }: CupsSourceOptions): DiscoverySource {
 
 const QUEUE_NAMES = [
   'printer-name',
+  'printer-info',
   'printer-make-and-model',
   'printer-device-id',
   'printer-uuid',
@@ -56,36 +61,52 @@ const QUEUE_NAMES = [
 
 const isAbsent = (error: unknown) => ['unreachable', 'canceled'].includes((error as { kind?: string }).kind ?? '')
 
-/** A queue that people made; its device's own identity is in its `device-uri`. */
-function foundOfQueue(queue: IppAttributes): Found | null {
+// scheduler/printers.c, cupsdSetPrinterAttrs: what it calls a queue without a driver.
+const NO_DRIVER = 'Local Raw Printer'
+
+/** A queue that people made; who its device is stands in its `device-uri`, and else in what its driver says. */
+async function foundOfQueue(queue: IppAttributes): Promise<Found | null> {
   const name = cleanText(ippTexts(queue, 'printer-name')[0] ?? '', 127)
-  if (!/^[^\s/#?%]+$/.test(name)) return null
-  const device = wayOf(ippTexts(queue, 'device-uri')[0] ?? '')
-  // The queue's own UUID is made by cupsd, of its name.
-  const { uuid: _, ...facts } = ippFacts(queue)
-  const whole: Facts = {
-    ...facts,
-    ...(device?.serialNumber && { serialNumber: device.serialNumber }),
-    ...(device?.uuid && { uuid: device.uuid }),
+  if (!/^[^\s/#?%]+$/.test(name) || isGatewaysQueue(queue)) return null
+  const device = readDeviceUri(ippTexts(queue, 'device-uri')[0] ?? '')
+  // The queue's own UUID is made by cupsd, of its name: DNS-SD tells it of a queue that is shared.
+  const { uuid, formats, ...told } = ippFacts(queue)
+  // Without a driver it takes whatever its device does, though it lists all that CUPS knows.
+  const converts = ippTexts(queue, 'printer-make-and-model')[0] !== NO_DRIVER
+  const facts: Facts = {
+    ...device?.facts,
+    ...told,
+    ...(converts && formats && { formats }),
   }
-  return found(`cups://${name}`, whole, device?.uri ? [`uri:${device.uri}`] : [])
+  const places = device?.uri ? await placesOfDevice(device.uri) : []
+  return found(`cups://${name}`, facts, [...places, ...(uuid ? [`uuid:${uuid}`] : [])])
+}
+
+/** Queues name their printers by host, sources by address. */
+async function placesOfDevice(uri: string): Promise<string[]> {
+  const address = readPrinterUri(uri)
+  const { host } = address.connection
+  if (host === undefined) return placesOf(address, [])
+  const known = lookup(host, { all: true }).catch(() => [])
+  const found = await Promise.race([known, sleep(LOOKUP_MS, [], { ref: false })])
+  return placesOf(
+    address,
+    found.map((entry) => entry.address),
+  )
 }
 
 function foundOfDevice(device: IppAttributes): Found | null {
   const text = (name: string) => cleanText(ippTexts(device, name)[0] ?? '')
-  const way = wayOf(ippTexts(device, 'device-uri')[0] ?? '')
-  if (!way?.uri) return null
+  const way = readDeviceUri(ippTexts(device, 'device-uri')[0] ?? '')
+  // A serial port may be anything; those that are named are printers.
+  if (!way?.uri || way.uri.startsWith('serial:')) return null
   const model = text('device-make-and-model')
-  return found(
-    way.uri,
-    {
-      ...(model && model !== 'Unknown' && { model, description: model }),
-      ...readDeviceId(text('device-id')),
-      ...(way.serialNumber && { serialNumber: way.serialNumber }),
-      ...(way.uuid && { uuid: way.uuid }),
-    },
-    [],
-  )
+  const facts = {
+    ...(model && model !== 'Unknown' && { model, description: model }),
+    ...way.facts,
+    ...readDeviceId(text('device-id')),
+  }
+  return found(way.uri, facts, [])
 }
 
 function found(uri: string, facts: Facts, aliases: readonly string[]): Found | null {
@@ -103,35 +124,5 @@ function found(uri: string, facts: Facts, aliases: readonly string[]): Found | n
     }
   } catch {
     return null
-  }
-}
-
-interface DeviceWay {
-  /** In our words; null: a way that is not ours. */
-  readonly uri: string | null
-  readonly serialNumber: string | null
-  readonly uuid: string | null
-}
-
-// CUPS backends: device URIs of usb, socket, ipp, ipps, lpd and dnssd. A bare scheme names a backend and no device.
-const SAME = ['ipp', 'ipps', 'lpd', 'http', 'https']
-
-function wayOf(text: string): DeviceWay | null {
-  if (text.length > 1024 || !URL.canParse(text) || !text.includes('://')) return null
-  const url = new URL(text)
-  const scheme = url.protocol.slice(0, -1)
-  const serialNumber = cleanText(url.searchParams.get('serial') ?? '') || null
-  const uuid = cleanText(url.searchParams.get('uuid') ?? '').toLowerCase() || null
-  const uri = () => {
-    if (scheme === 'usb') return serialNumber ? `usb://sn/${encodeURIComponent(serialNumber)}` : null
-    if (scheme === 'socket') return `tcp://${url.host}`
-    if (!SAME.includes(scheme) || url.username) return null
-    return `${scheme}://${url.host}${url.pathname}`
-  }
-  const ours = uri()
-  try {
-    return { uri: ours && readPrinterUri(ours).uri, serialNumber, uuid }
-  } catch {
-    return { uri: null, serialNumber, uuid }
   }
 }

@@ -3,6 +3,7 @@ import type { Facts } from '../driver/facts.ts'
 import { type Address, readPrinterUri } from '../printers/path.ts'
 import type { PrinterRecord } from '../printers/printer.ts'
 import { createGroups } from './groups.ts'
+import { isPlace, placeOf, placesOf } from './places.ts'
 import { deviceIdsOf, type Found } from './source.ts'
 
 /** A printer that is registered already. */
@@ -16,6 +17,8 @@ export interface Known {
 export interface MergePlan {
   /** By record: its next version, and the way that was seen. */
   readonly changed: readonly { readonly record: PrinterRecord; readonly next: PrinterRecord; readonly found: Found }[]
+  /** Not seen themselves: a queue was, and leads to them. */
+  readonly joined: readonly { readonly record: PrinterRecord; readonly next: PrinterRecord }[]
   readonly added: readonly {
     readonly found: Found
     readonly deviceId: string | null
@@ -49,9 +52,14 @@ export function mergeFound(
     ...(way.localAddress && neighbours.has(way.localAddress) ? [`mac:${neighbours.get(way.localAddress)}`] : []),
   ]
   const groups = createGroups<Found | PrinterRecord>()
-  for (const way of ways) groups.add(way, [`uri:${way.uri}`, ...idsOfWay(way), ...(way.aliases ?? [])])
+  const placesOfWay = (way: Found) => placesOf(readPrinterUri(way.uri), way.localAddress ? [way.localAddress] : [])
+  for (const way of ways) groups.add(way, [...placesOfWay(way), ...idsOfWay(way), ...(way.aliases ?? [])])
   joinByHost(ways, idsOfWay, groups.join)
-  for (const { record } of known) groups.add(record, idsOfRecord(record))
+  const seenAt = new Set(ways.flatMap(placesOfWay))
+  const unseenPlaces = ({ record, address, localAddress }: Known) =>
+    record.displaced ? [] : placesOf(address, localAddress ? [localAddress] : []).filter((place) => !seenAt.has(place))
+  // What is seen at a place may be another device than the record's.
+  for (const entry of known) groups.add(entry.record, [...idsOfRecord(entry.record), ...unseenPlaces(entry)])
 
   const waysOf = (member: Found | PrinterRecord) => groups.membersWith(member).filter((m): m is Found => !('path' in m))
   const lastingOf = (way: Found) => lasting(waysOf(way).flatMap(idsOfWay))
@@ -65,7 +73,7 @@ export function mergeFound(
     const at =
       byUri.get(way.uri) ?? byPlace.get(placeOf({ address: readPrinterUri(way.uri), localAddress: way.localAddress }))
     if (!at) free.push(way)
-    else if (at.record.discovered && contradict(idsOfRecord(at.record), lastingOf(way))) {
+    else if (at.record.discovered && !isQueue(way) && contradict(idsOfRecord(at.record), lastingOf(way))) {
       displaced.add(at.record)
       free.push(way)
     } else taken.set(at.record, way)
@@ -86,19 +94,22 @@ export function mergeFound(
     }
   }
 
-  /** The id that the device has already; else its surest. */
+  /** The id that the device has already; else its surest; else, where a queue leads to another way, its place. */
   const deviceIdOf = (way: Found): string | null => {
     const ids = lastingOf(way)
-    const records = groups.membersWith(way).filter((m): m is PrinterRecord => 'path' in m)
-    const kept = records.find((r) => r.deviceId !== null && !contradict(idsOfRecord(r), ids))?.deviceId
-    return kept ?? ids[0] ?? null
+    const members = groups.membersWith(way)
+    const records = members.filter((m): m is PrinterRecord => 'path' in m)
+    const lasts = (r: PrinterRecord) => r.deviceId !== null && !isPlace(r.deviceId)
+    const kept = records.find((r) => lasts(r) && !contradict(idsOfRecord(r), ids))?.deviceId
+    return kept ?? ids[0] ?? placeIn(members)
   }
   const reached = (way: Found) => waysOf(way).some((other) => other.printer && /^(tcp|ipps?|https?):/.test(other.uri))
   const added = fresh.filter((way) => way.printer && !(way.uri.startsWith('lpd:') && reached(way)))
   return {
     changed: [...taken].map(([record, found]) => {
       const ids = lastingOf(found)
-      const other = contradict(idsOfRecord(record), ids)
+      // A queue tells all there is each time, and leads wherever people lead it.
+      const other = isQueue(found) || contradict(idsOfRecord(record), ids)
       return {
         record,
         found,
@@ -113,6 +124,13 @@ export function mergeFound(
         },
       }
     }),
+    joined: ways.filter(isQueue).flatMap((queue) =>
+      groups
+        .membersWith(queue)
+        .filter((m): m is PrinterRecord => 'path' in m && !taken.has(m) && !m.displaced && !isQueue(m))
+        .filter(({ deviceId }) => deviceId === null || isPlace(deviceId))
+        .map((record) => ({ record, next: { ...record, deviceId: deviceIdOf(queue) } })),
+    ),
     added: added.map((found) => ({
       found,
       deviceId: deviceIdOf(found),
@@ -122,6 +140,15 @@ export function mergeFound(
     displaced: [...displaced],
     passedOver: fresh.filter((way) => !added.includes(way)),
   }
+}
+
+const isQueue = ({ uri }: { readonly uri: string }): boolean => uri.startsWith('cups:')
+
+/** Where the queues among these lead, when anything else leads there too. */
+function placeIn(members: readonly (Found | PrinterRecord)[]): string | null {
+  if (new Set(members.map(({ uri }) => uri)).size < 2) return null
+  const led = members.flatMap((m) => ('path' in m || !isQueue(m) ? [] : (m.aliases ?? []).filter(isPlace)))
+  return led.sort()[0] ?? null
 }
 
 /** One entry a URI: what several sources, or one source twice, say of it. */
@@ -206,13 +233,6 @@ function sharedFacts(ways: readonly Found[]): Facts {
 
 /** The name of the queue that a way leads to: the gateway's own queues have its printers' paths for names. */
 const queueOf = (uri: string): string => /^(?:cups:\/\/|ipps?:\/\/[^/]+\/printers\/)([^/?]+)$/.exec(uri)?.[1] ?? ''
-
-/** Where and how, for what people named by host name and sources find by address. */
-function placeOf({ address, localAddress }: { address: Address; localAddress: string | null }): string {
-  const { scheme, connection, uri } = address
-  if (connection.host === undefined) return uri
-  return `${scheme} ${localAddress ?? connection.host} ${connection.port} ${new URL(uri).pathname}`
-}
 
 const portsDiffer = (address: Address, way: Found) =>
   address.connection.port !== readPrinterUri(way.uri).connection.port

@@ -15,6 +15,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const MIME = /^[\w.+-]+\/[\w.+-]+$/
 const MOST_FORMATS = 64
 
+// scheduler/printers.c of CUPS, cupsdSetPrinterAttrs: what stands for the model of a queue without a driver, and of a class.
+const NO_MODELS = ['Local Raw Printer', 'Local Printer Class']
+
 /** Who a printer is, from its attributes (RFC 8011, PWG 5100.13 for the device id), cleaned and capped. */
 export function ippFacts(attributes: IppAttributes): Facts {
   const text = (name: string) => cleanText(ippTexts(attributes, name)[0] ?? '')
@@ -26,7 +29,7 @@ export function ippFacts(attributes: IppAttributes): Facts {
   const serialNumber = text('printer-serial-number')
   const formats = ippFormats(attributes)
   return {
-    ...(model && { model, description: model }),
+    ...(model && !NO_MODELS.includes(model) && { model, description: model }),
     ...readDeviceId(text('printer-device-id')),
     ...(serialNumber && { serialNumber }),
     ...(UUID.test(uuid) && { uuid }),

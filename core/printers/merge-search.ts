@@ -96,15 +96,18 @@ export function createMerge(parts: MergeParts): (search: Search) => Promise<Merg
       writes.push(rewrite(printer, { ...kept, seenBy: seenBy(way, record.seenBy) }))
       seen.add(printer)
     }
+    for (const { record, next } of plan.joined) writes.push(rewrite(liveOf.get(record)!, next))
     const discovered = known.filter(({ record }) => record.discovered).length
     const room = Math.max(0, MOST_DISCOVERED - discovered)
     const adding = plan.added.slice(0, room).map((way) => add(way, seenBy(way.found)))
     const added = await Promise.all(adding)
     await Promise.all(writes)
-    for (const printer of [...seen, ...added]) parts.shareLane(printer)
+    const joined = plan.joined.map(({ record }) => liveOf.get(record)!)
+    for (const printer of [...seen, ...added, ...joined]) parts.shareLane(printer)
 
-    const heard = ({ reachable, askedAt }: LivePrinter) =>
-      reachable === true && askedAt !== null && now() - askedAt < HEARD_MS
+    // CUPS tells all its queues each time: one that it does not tell is gone, whatever it said a moment ago.
+    const heard = ({ address, reachable, askedAt }: LivePrinter) =>
+      address.scheme !== 'cups' && reachable === true && askedAt !== null && now() - askedAt < HEARD_MS
     const offline = known.filter((printer) => {
       const { discovered: mine, seenBy: by = [] } = printer.record
       const missed = mine && !seen.has(printer) && by.length > 0 && by.every((name) => complete.has(name))

@@ -46,7 +46,8 @@ export default defineDriver({
     { when: { scheme: IPP, formats: 'application/pdf' }, strength: 'family' },
     { when: { scheme: IPP, services: ['_ipp._tcp*', '_ipps._tcp*'] }, strength: 'family' },
     { when: { scheme: IPP }, strength: 'family' },
-    { when: { scheme: 'cups', formats: 'application/pdf' }, strength: 'family' },
+    // CUPS converts for the printer behind, whose language its model may name.
+    { when: { scheme: 'cups', formats: 'application/pdf' }, strength: 'exact' },
     { when: { scheme: 'cups' }, strength: 'fallback' },
   ],
   traits: {},

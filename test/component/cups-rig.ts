@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { type Config, loadConfig, type PrinterEntry } from '../../core/config.ts'
 import { createGateway } from '../../core/create-gateway.ts'
@@ -48,6 +50,10 @@ function administrator(t: Test, { socket }: PrivateCupsd) {
       const answer = await client.request('Cancel-Job', { printerUri: 'ipp://localhost/', path: '/jobs/', operation })
       if (!answer.ok) throw new Error(answer.statusName)
     },
+    /** The command itself, which makes, changes and removes (`-x`) queues. */
+    async lpadmin(...args: string[]) {
+      await promisify(execFile)('lpadmin', ['-h', socket, ...args])
+    },
     setDevice: (queue: string, port: number) =>
       act('CUPS-Add-Modify-Printer', queue, {
         'device-uri': one('uri', `socket://127.0.0.1:${port}/`),
@@ -67,13 +73,15 @@ function administrator(t: Test, { socket }: PrivateCupsd) {
 
 interface Settings {
   readonly url: string
+  /** Looks for printers, in CUPS alone: no test looks for them on the networks of its machine. */
+  readonly discovers?: boolean
   readonly printers: readonly PrinterEntry[]
   readonly jobs?: Partial<Config['jobs']>
   readonly preflight?: Partial<Config['preflight']>
 }
 
 /** A gateway that prints over CUPS, on a folder of its own. */
-export async function startGateway(t: Test, { url, printers, jobs, preflight }: Settings) {
+export async function startGateway(t: Test, { url, printers, jobs, preflight, discovers = false }: Settings) {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
   const base = loadConfig({ file: null, env: {}, flags: {}, folder })
   const config: Config = {
@@ -81,6 +89,7 @@ export async function startGateway(t: Test, { url, printers, jobs, preflight }: 
     spooler: 'cups',
     cups: { url },
     printers,
+    discovery: { ...base.discovery, onStart: false, usb: false, mdns: false, cups: discovers },
     jobs: { ...base.jobs, retryForMs: 1000, drainMs: 200, ...jobs },
     preflight: { ...base.preflight, budgetMs: 500, ...preflight },
   }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,6 +36,8 @@ export interface CupsdOptions {
   readonly policy?: 'open' | 'usual'
   /** `DirtyCleanInterval`, seconds. */
   readonly dirtyCleanSeconds?: number
+  /** The devices that are told when they are asked for, as a backend tells them; default: those of Debian's backends. */
+  readonly devices?: readonly string[]
 }
 
 const OPEN = `<Policy default>
@@ -86,12 +88,17 @@ export async function freePort(): Promise<number> {
 }
 
 /** A cupsd of its own: configuration, spool and logs in a temporary folder, on loopback and on a socket there. */
-export async function startCupsd({ policy = 'open', dirtyCleanSeconds = 0 }: CupsdOptions = {}): Promise<PrivateCupsd> {
+export async function startCupsd({
+  policy = 'open',
+  dirtyCleanSeconds = 0,
+  devices,
+}: CupsdOptions = {}): Promise<PrivateCupsd> {
   const folder = await mkdtemp(join(tmpdir(), 'cupsd-'))
   await chmod(folder, 0o755)
   const port = await freePort()
   const socket = join(folder, 'cups.sock')
-  await writeConfiguration(folder, port, socket, policy, dirtyCleanSeconds)
+  const serverBin = devices ? await telling(folder, devices) : SERVER_BIN
+  await writeConfiguration(folder, { port, socket, policy, dirtyCleanSeconds, serverBin })
   let child: ChildProcess | null = null
 
   const answers = async () => {
@@ -145,12 +152,33 @@ export async function startCupsd({ policy = 'open', dirtyCleanSeconds = 0 }: Cup
   }
 }
 
+interface Settings {
+  readonly port: number
+  readonly socket: string
+  readonly policy: 'open' | 'usual'
+  readonly dirtyCleanSeconds: number
+  readonly serverBin: string
+}
+
+const SERVER_BIN = '/usr/lib/cups'
+// Asked for devices, these say one line of themselves and send nothing; snmp, dnssd and others search the network.
+const QUIET = ['socket', 'lpd', 'ipp', 'ipps', 'http', 'serial']
+
+/** Programs of CUPS among which no backend searches a network, and one for USB tells these devices. */
+async function telling(folder: string, devices: readonly string[]): Promise<string> {
+  const bin = join(folder, 'bin')
+  await mkdir(join(bin, 'backend'), { recursive: true })
+  for (const name of await readdir(SERVER_BIN))
+    if (!name.startsWith('backend')) await symlink(join(SERVER_BIN, name), join(bin, name))
+  for (const name of QUIET) await symlink(join(SERVER_BIN, 'backend', name), join(bin, 'backend', name))
+  const lines = devices.map((line) => `echo '${line}'`)
+  await writeFile(join(bin, 'backend', 'usb'), ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 })
+  return bin
+}
+
 async function writeConfiguration(
   folder: string,
-  port: number,
-  socket: string,
-  policy: 'open' | 'usual',
-  dirtyCleanSeconds: number,
+  { port, socket, policy, dirtyCleanSeconds, serverBin }: Settings,
 ): Promise<void> {
   for (const name of ['cache', 'state', 'spool', 'spool/tmp', 'ppd'])
     await mkdir(join(folder, name), { recursive: true, mode: 0o755 })
@@ -167,7 +195,7 @@ async function writeConfiguration(
   const files = [
     'SystemGroup root',
     'DataDir /usr/share/cups',
-    'ServerBin /usr/lib/cups',
+    `ServerBin ${serverBin}`,
     'SyncOnClose Yes',
     ...Object.entries(places).map(([key, name]) => `${key} ${join(folder, name)}`),
   ]

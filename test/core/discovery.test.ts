@@ -270,6 +270,52 @@ t.test('one device found several ways is one device', async (t) => {
   t.equal(mergeFound([raw], [], cards).added[0]?.deviceId, 'mac:00:07:4d:01:02:03')
 })
 
+t.test('a CUPS queue and the way that it leads to are one device', async (t) => {
+  const at = 'at:tcp 10.0.0.5 9100 '
+  const queue = way('cups://labels', {}, { aliases: [at] })
+  const plan = (seen: Found[], had: PrinterRecord[] = []) => {
+    const { added, changed, joined } = mergeFound(
+      seen,
+      had.map((r) => known(r)),
+    )
+    const next = [...changed, ...joined].map((entry) => entry.next)
+    return [...next, ...added.map(({ found, deviceId }) => ({ uri: found.uri, deviceId }))].map(
+      ({ uri, deviceId }) => `${uri} ${deviceId}`,
+    )
+  }
+  const serial = { make: 'Zebra', serialNumber: 'D5J1' }
+  t.same(plan([queue]), ['cups://labels null'], 'nothing else leads there')
+  t.same(plan([queue, way('tcp://10.0.0.5:9100')]), [`cups://labels ${at}`, `tcp://10.0.0.5:9100 ${at}`])
+  t.same(plan([queue, way('tcp://10.0.0.5:9100', serial)]), [
+    'cups://labels sn:zebra:d5j1',
+    'tcp://10.0.0.5:9100 sn:zebra:d5j1',
+  ])
+  const mine = record('tcp://10.0.0.5:9100', { discovered: false })
+  t.same(plan([queue], [mine]), [`tcp://10.0.0.5:9100 ${at}`, `cups://labels ${at}`], 'one that was not seen now')
+  const sure = { ...mine, deviceId: `uuid:${UUID}` }
+  t.same(plan([queue], [sure]), [`cups://labels uuid:${UUID}`], 'a surer id is kept')
+  const led = record('cups://labels', { deviceId: at })
+  t.same(plan([way('cups://labels')], [led, mine]), ['cups://labels null'], 'it leads elsewhere now')
+  t.same(plan([way('cups://labels', serial)], [{ ...led, deviceId: 'sn:x:old', deviceIds: ['sn:x:old'] }]), [
+    'cups://labels sn:zebra:d5j1',
+  ])
+  t.same(
+    plan([way('cups://office', {}, { aliases: [`uuid:${UUID}`] }), way('ipp://10.0.0.9:631/x', { uuid: UUID })]),
+    [`cups://office uuid:${UUID}`, `ipp://10.0.0.9:631/x uuid:${UUID}`],
+    'by the UUID under which DNS-SD tells a queue that is shared',
+  )
+  t.same(
+    plan([way('cups://office', { uuid: UUID }), way('ipp://10.0.0.9:631/x', { uuid: UUID })]),
+    [`cups://office uuid:${UUID}`, `ipp://10.0.0.9:631/x uuid:${UUID}`],
+    'by the UUID that its device-uri names',
+  )
+  const other = way('tcp://10.0.0.5:9100', { make: 'Zebra', serialNumber: 'E77' })
+  const old = record('tcp://10.0.0.5:9100', { deviceId: 'sn:zebra:d5j1', deviceIds: ['sn:zebra:d5j1'] })
+  const { displaced, added } = mergeFound([queue, other], [known(old)])
+  t.same(displaced, [old], 'a queue does not make one device of two that follow each other')
+  t.same(new Set(added.map(({ deviceId }) => deviceId)), new Set(['sn:zebra:e77']))
+})
+
 t.test('a device keeps the id that it was first known by, whatever else is learnt', async (t) => {
   const old = record('tcp://10.0.0.5:9100', { deviceId: 'mac:00:07:4d:01:02:03', deviceIds: ['mac:00:07:4d:01:02:03'] })
   const cards = new Map([['10.0.0.9', '00:07:4d:01:02:03']])
