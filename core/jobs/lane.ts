@@ -36,7 +36,7 @@ const NOW = Promise.resolve()
 export function createLane(): Lane {
   let working = false
   let running = 0
-  const waiting: Task[] = []
+  const waiting: (Task | null)[] = []
   let head = 0
   let idlers: (() => void)[] = []
   /** Resolves when the newest task that runs cannot be overtaken any more. */
@@ -49,7 +49,9 @@ export function createLane(): Lane {
   async function work() {
     working = true
     while (head < waiting.length) {
-      const task = waiting[head++]!
+      const task = waiting[head]!
+      // Its job must not stay in memory until the queue is empty.
+      waiting[head++] = null
       if (head > 1024 && head * 2 > waiting.length) {
         waiting.splice(0, head)
         head = 0

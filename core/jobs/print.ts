@@ -162,8 +162,9 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
         if (!job.stored) await forget(job.document)
         throw error
       })
-    const outcome = answer ?? { outcome: 'stillPrinting' as const, job: jobView(job.record) }
-    return { ...outcome, replayed: false, mismatch: false }
+    const told = { replayed: false, mismatch: false }
+    if (!answer) return { outcome: 'stillPrinting', job: jobView(job.record), ...told }
+    return { outcome: answer.outcome, job: answer.job, ...told }
   }
 
   /** A document that no job came of would stay in the spool. */

@@ -28,7 +28,7 @@ export function createDirectSpooler(config: Config, usb: UsbBus = createUsbBus()
     const openPort = (port: number) => {
       const { host } = address.connection
       if (host === undefined) throw new LinkError('unusable', 'the printer is not on a network')
-      return openTcp({ ...usual, host, port, connectMs: withinMs })
+      return openTcp({ frames: usual.frames, stallMs: usual.stallMs, signal, host, port, connectMs: withinMs })
     }
     const openLink = async (): Promise<Link> => {
       if (address.scheme === 'serial') return openSerial({ ...usual, uri: address.uri, openMs: withinMs })

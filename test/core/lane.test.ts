@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createLane, type Turn } from '../../core/jobs/lane.ts'
 
@@ -97,4 +99,23 @@ t.test('a turn comes when all before have begun or ended, in whatever order they
   await settled()
   t.same(came, [0, 1, 2, 3])
   for (const one of tasks) one.end()
+})
+
+t.test('a job that has had its turn is not kept in memory while others wait', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const lane = createLane()
+  const enqueue = () => {
+    const document = Buffer.alloc(1000)
+    lane.enqueue(async () => void document.length)
+    return new WeakRef(document)
+  }
+  const first = enqueue()
+  const second = task()
+  lane.enqueue(second.run)
+  await settled()
+  collect()
+  t.ok(second.begun)
+  t.equal(first.deref(), undefined)
+  second.end()
 })
