@@ -13,10 +13,12 @@ import { cupsdMissing, startCupsd } from '../test/component/private-cupsd.ts'
 import { type Figures, measure } from './load.ts'
 import { LABEL } from './targets.ts'
 
-// `node --import=tsx bench/cups-overhead.ts [seconds]`: one queue, by the gateway and by IPP to the same cupsd.
+// `node --import=tsx bench/cups-overhead.ts [rounds [seconds]]`: one queue, by the gateway and by IPP to the same cupsd, in
+// rounds that take turns, so that whatever else the machine does meets both alike.
 const missing = cupsdMissing()
 if (missing) throw new Error(missing)
-const seconds = Number(process.argv[2] ?? 10)
+const rounds = Number(process.argv[2] ?? 9)
+const seconds = Number(process.argv[3] ?? 3)
 const cupsd = await startCupsd({ policy: 'usual' })
 const printer = await startTcpPrinter(rawEngine(), { keepJobs: false, exclusive: false })
 const folder = mkdtempSync(join(tmpdir(), 'print-gateway-bench-'))
@@ -61,14 +63,37 @@ async function byIpp(): Promise<void> {
   }
 }
 
-const line = (name: string, { perSecond, p50, p99 }: Figures) =>
-  console.log(`| ${name} | ${perSecond.toFixed(1)} | ${p50.toFixed(1)} | ${p99.toFixed(1)} |`)
+const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+const line = (name: string, of: readonly Figures[]) => {
+  const figures = [of.map((f) => f.perSecond), of.map((f) => f.p50), of.map((f) => f.p99)].map(median)
+  console.log(`| ${name} | ${figures.map((figure) => figure.toFixed(1)).join(' | ')} |`)
+}
+console.log(`${rounds} rounds of ${seconds} s, medians\n`)
 console.log('| | jobs/s | p50 ms | p99 ms |\n| --- | ---: | ---: | ---: |')
 for (const concurrency of [1, 8]) {
-  const load = { count: 5000, seconds, concurrency }
+  const load = { count: 5000, concurrency }
   await measure({ ...load, seconds: 1, once: byGateway })
-  line(`IPP to CUPS, ${concurrency} at once`, await measure({ ...load, once: byIpp }))
-  line(`gateway over CUPS, ${concurrency} at once`, await measure({ ...load, once: byGateway }))
+  const pairs: { readonly ipp: Figures; readonly ours: Figures }[] = []
+  for (let round = 0; round < rounds; round++) {
+    const [first, second] = round % 2 === 0 ? [byIpp, byGateway] : [byGateway, byIpp]
+    const a = await measure({ ...load, seconds, once: first })
+    const b = await measure({ ...load, seconds, once: second })
+    pairs.push(round % 2 === 0 ? { ipp: a, ours: b } : { ipp: b, ours: a })
+  }
+  const at = `${concurrency} at once`
+  line(
+    `IPP to CUPS, ${at}`,
+    pairs.map(({ ipp }) => ipp),
+  )
+  line(
+    `gateway over CUPS, ${at}`,
+    pairs.map(({ ours }) => ours),
+  )
+  const ratio = median(pairs.map(({ ipp, ours }) => ours.perSecond / ipp.perSecond))
+  const more = median(pairs.map(({ ipp, ours }) => ours.p50 - ipp.p50))
+  console.log(
+    `| gateway against IPP in the same round, ${at} | × ${ratio.toFixed(2)} | ${more > 0 ? '+' : ''}${more.toFixed(1)} | |`,
+  )
 }
 direct.close()
 await gateway.close()

@@ -28,7 +28,7 @@ export interface Watch {
 
 const NONE: ReadonlySet<string> = new Set()
 const LOST: News = { kind: 'lost' }
-const FIRST_PAUSE_MS = 4
+const FIRST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
 const GROWTH = 1.25
 
