@@ -1,5 +1,5 @@
 import type { Document } from '../documents/document.ts'
-import type { Bytes, Capabilities, IppAttributes, Job, Page, Report } from '../driver/index.ts'
+import type { Bytes, Capabilities, IppAttributes, Job, Page, ProbeReason, Report } from '../driver/index.ts'
 import type { Evidence, JobRecord } from '../jobs/job.ts'
 import type { Turn } from '../jobs/lane.ts'
 import type { LivePrinter } from '../printers/live.ts'
@@ -56,7 +56,7 @@ export const isStopping = ({ reason }: AbortSignal): boolean => reason === STOPP
 /** A way to one printer, held by one job or one status question. */
 export interface Session {
   /** What the printer says of itself, or null when it says nothing usable. Rejects with a LinkError when it is gone. */
-  probe(why: 'status' | 'job'): Promise<Report | null>
+  probe(why: ProbeReason): Promise<Report | null>
   /** Sends and follows a job to its end. Rejects only before the first byte has left. */
   send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult | Left>
   /** Resolves when the printer is free for the next client. */

@@ -26,7 +26,7 @@ for (const policy of ['usual', 'open'] as const)
       options: { copies: 2 },
     })
     t.equal(outcome, 'completed')
-    t.match(job, { state: 'completed', cupsJobId: '1', evidence: 'sent', error: null })
+    t.match(job, { state: 'completed', cupsJobId: '1', evidence: 'confirmed', error: null })
     t.equal(Buffer.from((await printer.waitForJobs(1))[0]!.bytes).toString(), LABEL + LABEL)
     const [seen] = await cupsd.jobs()
     t.equal(ippTexts(seen!, 'job-name')[0], `Parcel ü 7 (${job.jobId})`, 'people find the job by both names')

@@ -1,9 +1,10 @@
-import { type Bytes, type IppAttributes, jobAttributes } from '../../driver/index.ts'
+import { type Bytes, type IppAttributes, jobAttributes, type Report } from '../../driver/index.ts'
 import { guard } from '../../driver/registry.ts'
 import { LinkError } from '../../links/link.ts'
 import { driverOf, type LivePrinter, printerOf } from '../../printers/live.ts'
 import type { Plan, Session } from '../spooler.ts'
 import { type Carried, carry, REFUSED } from './carry.ts'
+import { askPrinter } from './confirm.ts'
 import type { CarryParts } from './follow.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
@@ -25,6 +26,7 @@ export interface CupsSessionParts extends Omit<CarryParts, 'hooks' | 'signal'> {
 export function cupsSession(parts: CupsSessionParts): Session {
   const { printer, queues } = parts
   let { own } = parts
+  let before: Report | null = null
 
   async function closeOwn(): Promise<void> {
     const session = own
@@ -40,18 +42,23 @@ export function cupsSession(parts: CupsSessionParts): Session {
 
   return {
     async probe(why) {
-      return own ? own.probe(why) : null
+      before = own ? await own.probe(why) : null
+      return before
     },
     async send(plan, hooks, signal) {
       const queue = await queues.make(printer, parts.found)
       if (!queue) return (own ??= await parts.openDirect(signal)).send(plan, hooks, signal)
       await closeOwn()
       if (!queue.accepting) throw new LinkError('refused', `the CUPS queue ${queue.name} takes no jobs`)
+      let pages = 0
       const job: Carried = {
         queue,
         title: plan.job.title,
         ...attributesFor(plan, queue),
-        open: () => bytesOf(plan, printer),
+        open() {
+          pages = 0
+          return bytesOf(plan, printer, () => pages++)
+        },
         bytes: plan.pages || plan.before || plan.after ? null : plan.document.size,
         sizeBytes: plan.document.size * Math.max(1, plan.repeat),
         letsNextAhead: parts.letsNextAhead,
@@ -59,7 +66,12 @@ export function cupsSession(parts: CupsSessionParts): Session {
       }
       try {
         const end = await carry(job, { ...parts, hooks, signal })
-        if (end !== 'refused') return end
+        if (end !== 'refused' && end.outcome !== 'completed') return end
+        if (end !== 'refused') {
+          const { job, repeat } = plan
+          const sent = { job, before, pages: plan.pages ? pages * repeat : null, copies: repeat, whole: true }
+          return (await askPrinter(sent, parts, signal)) ?? end
+        }
       } catch (error) {
         throw asLinkError(error)
       }
@@ -79,17 +91,21 @@ const RAW = 'application/vnd.cups-raw'
 const copiesOf = ({ repeat }: Plan): IppAttributes =>
   repeat > 1 ? { copies: { tag: 'integer', values: [repeat] } } : {}
 
-function bytesOf(plan: Plan, printer: LivePrinter): Bytes | AsyncIterable<Bytes> {
+/** All that leaves; `onPage`: a page has been encoded. */
+function bytesOf(plan: Plan, printer: LivePrinter, onPage: () => void): Bytes | AsyncIterable<Bytes> {
   const { document, pages, before, after } = plan
-  return pages || before || after ? assembled(plan, printer) : (document.bytes ?? document.open())
+  return pages || before || after ? assembled(plan, printer, onPage) : (document.bytes ?? document.open())
 }
 
-async function* assembled({ document, pages, before, after, job }: Plan, printer: LivePrinter): AsyncIterable<Bytes> {
+async function* assembled(plan: Plan, printer: LivePrinter, onPage: () => void): AsyncIterable<Bytes> {
+  const { document, pages, before, after, job } = plan
   const driver = driverOf(printer)
   if (before) yield before
   if (pages) {
-    for await (const page of pages())
+    for await (const page of pages()) {
+      onPage()
       yield await guard(driver, 'encode', () => driver.encode!(page, job, printerOf(printer)))
+    }
   } else if (document.bytes) yield document.bytes
   else yield* document.open()
   if (after) yield after
