@@ -119,7 +119,7 @@ export async function createGateway({
   /** Fills what the view needs and no printer has to be asked for. */
   const view = async (printer: LivePrinter) => {
     if (printer.driver && refusalOf(printer) === null) await capabilitiesOf(printer)
-    return printerView(printer, Date.now())
+    return printerView(printer, Date.now(), config)
   }
   return {
     async print(request) {
@@ -152,7 +152,7 @@ export async function createGateway({
       registry
         .all()
         .filter((p) => mayUse(p, caller))
-        .map((p) => printerView(p, Date.now())),
+        .map((p) => printerView(p, Date.now(), config)),
     async printer(path, caller) {
       const printer = known(path, caller)
       await statuses.ask(printer)

@@ -6,7 +6,7 @@ import { fail } from '../errors.ts'
 import type { Caller, PrintOutcome, TestPrintRequest } from '../gateway.ts'
 import { capabilitiesOf, driverOf, type LivePrinter, printerOf, stops } from '../printers/live.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
-import { printerView, type StatusDesk } from '../printers/status.ts'
+import { modelOf, type StatusDesk } from '../printers/status.ts'
 import { markOf } from './ids.ts'
 import type { PrintDesk } from './print.ts'
 
@@ -46,7 +46,7 @@ export function createTestDesk({ registry, statuses, desk, version }: TestDeskPa
     const lines = [
       `print-gateway ${version} on ${hostname()}`,
       printer.record.path,
-      `${printerView(printer, Date.now()).model}, driver ${driver.id}`,
+      `${modelOf(printer)}, driver ${driver.id}`,
       new Date().toISOString(),
     ]
     const made = await guard(driver, 'testPage', () => driver.testPage(page, lines, printerOf(printer)))

@@ -6,6 +6,7 @@ import { fail } from '../errors.ts'
 import type { Lane } from '../jobs/lane.ts'
 import { type Address, factsOfAddress } from './path.ts'
 import type { PrinterRecord } from './printer.ts'
+import type { QueueState } from './spooling.ts'
 
 /** Whether the printer can be asked: silence is remembered, so that it costs nothing again until it is retried. */
 export interface Breaker {
@@ -59,6 +60,8 @@ export interface LivePrinter {
   report: Report | null
   /** What its Printer MIB says, where it is asked for that: shown where its driver's report says nothing. */
   mib: Report | null
+  /** Its CUPS queue; null: it has none, or it was not looked at. */
+  queue: QueueState | null
   /** Whether it answered when it was last asked; null: not asked yet. */
   answers: boolean | null
   /** When it was last really asked, milliseconds since the epoch. */
@@ -158,12 +161,15 @@ export const spoolerOf = ({ address, record }: LivePrinter, { spooler }: Pick<Co
   address.scheme === 'cups' ? 'cups' : (record.spooler ?? (spooler === 'cups' ? 'cups' : 'direct'))
 
 /** Whether CUPS has the device to itself, so that the gateway cannot ask it anything. */
-const isInCupsHands = (printer: LivePrinter, config: Pick<Config, 'spooler'>): boolean =>
+export const isInCupsHands = (printer: LivePrinter, config: Pick<Config, 'spooler'>): boolean =>
   ['usb', 'serial'].includes(printer.address.link) && spoolerOf(printer, config) === 'cups'
 
-/** The policy for a printer: its own, its driver's, the default; one that cannot be asked holds nothing up. */
+/** The policy that people want for a printer: its own, its driver's, the default. */
+export const wantedPreflight = ({ record, driver }: LivePrinter, { preflight }: Config): PreflightPolicy =>
+  record.preflight ?? preflight.drivers[driver?.id ?? ''] ?? preflight.default
+
+/** The policy for a printer: one that cannot be asked holds nothing up. */
 export function preflightOf(printer: LivePrinter, config: Config): PreflightPolicy {
-  const { preflight } = config
-  const policy = printer.record.preflight ?? preflight.drivers[printer.driver?.id ?? ''] ?? preflight.default
+  const policy = wantedPreflight(printer, config)
   return policy === 'gate' && isInCupsHands(printer, config) ? 'advise' : policy
 }

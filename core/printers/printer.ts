@@ -1,6 +1,7 @@
 import type { PreflightPolicy, SpoolerKind } from '../config.ts'
 import type { Detection } from '../driver/detect.ts'
 import type { Facts, Supply } from '../driver/index.ts'
+import type { QueueState } from './spooling.ts'
 
 export type PrinterStatus = 'idle' | 'processing' | 'stopped' | 'offline' | 'unknown'
 
@@ -69,6 +70,13 @@ export interface PrinterView {
   readonly deviceId: string | null
   readonly identity: 'strong' | 'weak'
   readonly queuedJobs: number
+  /** What carries its jobs, and the pre-flight policy that holds with that. */
+  readonly spooler: SpoolerKind
+  readonly preflight: PreflightPolicy
+  /** Its CUPS queue as it was last seen; null: none is known. */
+  readonly queue: Omit<QueueState, 'conditions'> | null
+  /** Who prints on it and what that keeps the gateway from, in sentences. */
+  readonly spooling: string
   /** Why this driver: the rule that won, and what else was close; `forced` when a person named it. */
   readonly detection: Detection & { readonly forced: boolean }
   /** The same in sentences, with what to do where it is wrong. */

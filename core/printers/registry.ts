@@ -63,6 +63,7 @@ export async function createPrinterRegistry({
       snmpBreaker: createBreaker(now),
       report: null,
       mib: null,
+      queue: null,
       answers: null,
       askedAt: null,
       reachable: null,

@@ -1,10 +1,21 @@
 import { lookup } from 'node:dns/promises'
+import type { Config } from '../config.ts'
 import { type Capabilities, keywordOf, type Report, sortConditions, textOf } from '../driver/index.ts'
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import type { Spooler } from '../spoolers/spooler.ts'
-import { capabilitiesOf, forgetState, type LivePrinter, noteReport, refusalOf, stops } from './live.ts'
+import {
+  capabilitiesOf,
+  forgetState,
+  type LivePrinter,
+  noteReport,
+  preflightOf,
+  refusalOf,
+  spoolerOf,
+  stops,
+} from './live.ts'
 import type { PrinterStatus, PrinterView } from './printer.ts'
+import { spoolingOf, withQueue } from './spooling.ts'
 import { whyOf } from './why.ts'
 
 /** Asks printers how they are, one question at a time per printer, however many want to know. */
@@ -29,7 +40,7 @@ export function createStatusDesk(
     // IPP printers serve many clients; most others serve one, which must not be kept from its job.
     const asked = address.link === 'ipp' ? question() : (lane.tryNow(question) ?? askBusy(printer))
     const learnsIt = (printer.report?.supplies?.length ?? 0) > 0
-    await Promise.all([asked, learnsIt ? null : noteMib(printer)])
+    await Promise.all([asked, learnsIt ? null : noteMib(printer), spooler.observe?.(printer)])
   }
 
   /** A job is on its link: whatever it says elsewhere is news, and that it says nothing is none. */
@@ -87,11 +98,11 @@ async function addressOf({ address }: LivePrinter): Promise<string | null> {
 }
 
 export function statusOf(printer: LivePrinter): PrinterStatus {
-  const { reachable, answers, lane, driver, mib } = printer
+  const { reachable, answers, lane, driver, mib, queue } = printer
   const report = printer.report ?? mib
   if (reachable === false) return 'offline'
-  if (stops(report) || refusalOf(printer) !== null) return 'stopped'
-  if (lane.depth > 0 || report?.busy) return 'processing'
+  if (stops(report) || refusalOf(printer) !== null || queue?.state === 'stopped') return 'stopped'
+  if (lane.depth > 0 || report?.busy || queue?.state === 'processing') return 'processing'
   if (answers || mib) return 'idle'
   // A family that has nothing to ask is judged by its being there.
   return reachable && driver?.probes.length === 0 ? 'idle' : 'unknown'
@@ -111,8 +122,8 @@ function knownCapabilities(printer: LivePrinter): Capabilities | null {
 }
 
 /** The printer as clients see it; everything from what is known already. */
-export function printerView(printer: LivePrinter, now: number): PrinterView {
-  const { record, address, driver, facts, report, mib, detection } = printer
+export function printerView(printer: LivePrinter, now: number, config: Config): PrinterView {
+  const { record, address, driver, report, mib, detection } = printer
   const known = knownCapabilities(printer)
   const supplies = report?.supplies ?? []
   return {
@@ -121,7 +132,7 @@ export function printerView(printer: LivePrinter, now: number): PrinterView {
     path: record.path,
     uri: record.uri,
     connection: address.connection,
-    model: record.model ?? report?.facts?.model ?? facts.model ?? facts.description ?? driver?.title ?? 'Unknown',
+    model: modelOf(printer),
     content: driver?.content ?? 'raw',
     supportedFormats: known ? formatsOf(known) : [],
     discovered: record.discovered,
@@ -138,17 +149,34 @@ export function printerView(printer: LivePrinter, now: number): PrinterView {
     deviceId: record.deviceId,
     identity: record.identity,
     queuedJobs: printer.lane.depth,
+    spooler: spoolerOf(printer, config),
+    preflight: preflightOf(printer, config),
+    queue: queueOf(printer),
+    spooling: spoolingOf(printer, config),
     detection,
     why: whyOf(printer),
   }
+}
+
+/** What people call it. */
+export const modelOf = ({ record, driver, facts, report }: LivePrinter): string =>
+  record.model ?? report?.facts?.model ?? facts.model ?? facts.description ?? driver?.title ?? 'Unknown'
+
+function queueOf({ queue }: LivePrinter): PrinterView['queue'] {
+  if (!queue) return null
+  const { conditions: _, ...shown } = queue
+  return shown
 }
 
 function reasonsOf(printer: LivePrinter): Pick<PrinterView, 'statusReasons' | 'statusText'> {
   const refusal = refusalOf(printer)
   if (refusal !== null) return { statusReasons: ['other-error'], statusText: refusal }
   if (printer.reachable === false) return { statusReasons: ['offline-error'], statusText: 'printer unreachable' }
-  const conditions = sortConditions((printer.report ?? printer.mib)?.conditions ?? [])
-  return { statusReasons: conditions.map(keywordOf), statusText: conditions.map(textOf).join(', ') }
+  const { report, mib, queue } = printer
+  const conditions = sortConditions(withQueue((report ?? mib)?.conditions ?? [], queue))
+  const others = queue?.jobsOfOthers ?? 0
+  const texts = [...conditions.map(textOf), ...(others > 0 ? [`jobs of others in CUPS: ${others}`] : [])]
+  return { statusReasons: conditions.map(keywordOf), statusText: texts.join(', ') }
 }
 
 const CONVERTED = ['application/pdf', 'image/png', 'image/jpeg']

@@ -70,6 +70,7 @@ export function createSpooler({ config, usb, settings, log }: SpoolerParts): Spo
     open: (printer, signal) => of(printer).open(printer, signal),
     resume: (printer, ...job) => of(printer).resume(printer, ...job),
     refresh: async () => cups?.refresh?.(),
+    observe: async (printer) => of(printer).observe?.(printer),
     forget: async (printer) => of(printer).forget?.(printer),
     async close() {
       await direct.close?.()

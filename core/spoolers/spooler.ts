@@ -77,6 +77,8 @@ export interface Spooler {
   ): Promise<SendResult | Left | null>
   /** Asks now for the states of the jobs that it has; `SendHooks.state` tells them. */
   refresh?(): Promise<void>
+  /** Looks at how what it keeps for the printer is, and notes it there, also that it cannot tell. */
+  observe?(printer: LivePrinter): Promise<void>
   /** The printer is removed: what was set up for it goes. */
   forget?(printer: LivePrinter): Promise<void>
   close?(): Promise<void>

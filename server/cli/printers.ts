@@ -44,6 +44,7 @@ export const printer: Command = {
       const told = rows.filter(([, value]) => value !== '')
       world.out(table(['path', path], told))
       world.out(`\n${table([known.why], [])}`)
+      world.out(`\n${table([known.spooling], [])}`)
     }),
 }
 

@@ -56,6 +56,10 @@ export const PRINTER: PrinterView = {
   deviceId: null,
   identity: 'strong',
   queuedJobs: 0,
+  spooler: 'direct',
+  preflight: 'gate',
+  queue: null,
+  spooling: 'The gateway prints on it itself.',
   detection: { kind: 'unclaimed', forced: false } as unknown as PrinterView['detection'],
   why: "It is driver zpl (rule 1, exact: commandSet 'ZPL').",
 }

@@ -149,16 +149,34 @@ export async function findJob(server: CupsServer, jobId: string): Promise<CupsJo
   return all?.findLast((job) => isNamed(job, jobId)) ?? null
 }
 
+/** How many jobs of others a queue has, and how many whose names cupsd keeps from us. Throws an IppError. */
+export async function countOthers(server: CupsServer, queue: string): Promise<{ others: number; unnamed: number }> {
+  const names = ((await getJobs(server, {}, server.queueUri(queue))) ?? []).map(({ name }) => name)
+  const unnamed = names.filter((name) => name === '').length
+  return { others: names.filter((name) => gatewaysId(name) === null).length - unnamed, unnamed }
+}
+
 /** What waits for a release: number by job id of the gateway. Throws an IppError. */
 export async function heldJobs(server: CupsServer): Promise<Map<string, number>> {
   const held = await getJobs(server, { 'which-jobs': { tag: 'keyword', values: ['pending-held'] } })
-  const ids = (held ?? []).map(({ id, name }) => [/\(([0-9a-f-]{36})\)$/.exec(name)?.[1] ?? '', id] as const)
-  return new Map(ids.filter(([jobId]) => jobId !== ''))
+  return new Map(
+    (held ?? []).flatMap(({ id, name }) => {
+      const jobId = gatewaysId(name)
+      return jobId === null ? [] : [[jobId, id] as const]
+    }),
+  )
 }
 
-async function getJobs(server: CupsServer, which: IppAttributes): Promise<CupsJob[] | null> {
+/** The id that a job of a gateway carries in its name. */
+const gatewaysId = (name: string): string | null => /\(([0-9a-f-]{36})\)$/.exec(name)?.[1] ?? null
+
+async function getJobs(
+  server: CupsServer,
+  which: IppAttributes,
+  printerUri = `${server.address.base}/`,
+): Promise<CupsJob[] | null> {
   const answer = await server.ask('Get-Jobs', {
-    printerUri: `${server.address.base}/`,
+    printerUri,
     operation: { ...which, 'requested-attributes': { tag: 'keyword', values: WANTED } },
   })
   if (answer.ok) return answer.all('job').map(readJob)

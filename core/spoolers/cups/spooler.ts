@@ -6,6 +6,7 @@ import { ippSession } from '../ipp-session.ts'
 import type { Session, Spooler } from '../spooler.ts'
 import { findWhenBack, followAgain } from './carry.ts'
 import { cancelJob, heldJobs, userName } from './jobs.ts'
+import { observeQueue } from './observe.ts'
 import type { Queue } from './queue.ts'
 import { createQueues } from './queues.ts'
 import { asLinkError } from './reached.ts'
@@ -99,6 +100,7 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
       return followAgain(spooled, { server, queues, watch, config: config.jobs, log, hooks, signal })
     },
     refresh: () => watch.refresh(),
+    observe: (printer) => observeQueue(printer, queues, server),
     forget: (printer) => queues.forget(printer),
     async close() {
       watch.close()
