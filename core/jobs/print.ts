@@ -163,8 +163,11 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
         throw error
       })
     const told = { replayed: false, mismatch: false }
-    if (!answer) return { outcome: 'stillPrinting', job: jobView(job.record), ...told }
-    return { outcome: answer.outcome, job: answer.job, ...told }
+    if (answer) return { outcome: answer.outcome, job: answer.job, ...told }
+    // Whoever gave a key is told nothing that a crash could take back.
+    if (order.idempotency) await makeSure(job)
+    if (job.record.stage === 'ended') return { ...(await job.answer.promise), ...told }
+    return { outcome: 'stillPrinting', job: jobView(job.record), ...told }
   }
 
   /** A document that no job came of would stay in the spool. */

@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Gateway } from '../../core/gateway.ts'
@@ -25,6 +28,39 @@ async function ended(gateway: Gateway, jobId: string) {
     await sleep(20)
   }
 }
+
+t.test('who gave a key and is told that the job still waits can rely on it', async (t) => {
+  const printer = await startTcpPrinter(zplEngine(), { exclusive: false })
+  t.teardown(() => printer.close())
+  const first = await startRig(t, {
+    printers: [{ uri: printer.uri, driver: 'raw-tcp' }],
+    jobs: { waitMs: 300, stallMs: 20_000 },
+  })
+  printer.fault({ kind: 'never-reads' })
+  const path = pathOf(printer)
+  const running = first.print(path, Buffer.alloc(8_000_000, 'x'))
+  while ((await first.gateway.jobs({ limit: 1, caller: anybody })).jobs[0]?.state !== 'printing') await sleep(5)
+  const told = await first.print(path, LABEL, { idempotencyKey: 'order 7' })
+  t.match(told, { outcome: 'stillPrinting', job: { state: 'queued' } })
+  await running
+  // As a crash at this moment would leave it.
+  const folder = mkdtempSync(join(tmpdir(), 'print-gateway-crashed-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(join(first.folder, 'data'), join(folder, 'data'), {
+    recursive: true,
+    filter: (source) => !source.endsWith('.lock'),
+  })
+  printer.fault(null)
+  const second = await startRig(t, { folder, printers: [{ uri: printer.uri, driver: 'raw-tcp' }] })
+  t.match(await ended(second.gateway, told.job.jobId), { state: 'completed' })
+  t.match(await second.print(path, LABEL, { idempotencyKey: 'order 7' }), { replayed: true })
+  t.strictSame(
+    texts(printer).filter((text) => text === LABEL),
+    [LABEL],
+  )
+  for (const { jobId, state } of (await first.gateway.jobs({ limit: 9, caller: anybody })).jobs)
+    if (state === 'queued' || state === 'printing') await first.gateway.cancel(jobId, anybody)
+})
 
 t.test('what was accepted while the printer was off is printed in order after a restart', async (t) => {
   const port = await deadPort()
