@@ -189,7 +189,10 @@ export function createJournal(store: Store, log: Log, onChange: (record: JobReco
     },
     async finish(job, change) {
       // Whoever failed is likely to want it again; what printed is gone with its client's copy.
-      if (change.state === 'failed' && !job.durable) await keepDocument(job, false)
+      if (change.state === 'failed' && !job.durable)
+        await keepDocument(job, false).catch((error) =>
+          log.warn({ err: error, jobId: job.record.jobId }, 'the document of a failed job could not be kept'),
+        )
       job.record = { ...job.record, ...change, stage: 'ended', completedAt: new Date().toISOString() }
       onChange(job.record)
       try {

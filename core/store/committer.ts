@@ -40,7 +40,7 @@ const DEFERRED_MAX = 10_000
 /** A commit that does not come back by then never will: the library waits for ever after some failures. */
 const DEADLINE_MS = 60_000
 
-export function createCommitter({ root }: Environment, log: Log | null): Committer {
+export function createCommitter({ root, checkDisk }: Environment, log: Log | null): Committer {
   let urgent: Change[] = []
   let deferred: Change[] = []
   let deferredDue: 'no' | 'some' | 'all' = 'no'
@@ -93,6 +93,7 @@ export function createCommitter({ root }: Environment, log: Log | null): Committ
 
   async function attempt(rows: readonly Row[]): Promise<GatewayError | null> {
     try {
+      checkDisk(rows.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0))
       if (await within(DEADLINE_MS, batch(rows))) return null
       broken = fail('STORE_FAILED', ['the disk did not answer; the gateway has to be restarted'])
       return broken

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { fail } from '../errors.ts'
@@ -9,6 +9,8 @@ export type Table = Database<string, Buffer>
 /** The tables of the store, all in one file and one commit. */
 export interface Environment {
   readonly root: RootDatabase<string, Buffer>
+  /** Throws what a commit of so many bytes would fail with, where that can be told before. */
+  checkDisk(bytes: number): void
   /** Sequence → job. */
   readonly jobs: Table
   /** Job id → sequence. */
@@ -49,6 +51,7 @@ export function openEnvironment(folder: string, path: string): Environment {
     const table = (name: string): Table => root.openDB({ name, encoding: 'string', keyEncoding: 'binary' })
     return {
       root,
+      checkDisk: (bytes) => checkDisk(path, bytes),
       jobs: table('jobs'),
       ids: table('ids'),
       labels: table('labels'),
@@ -61,6 +64,19 @@ export function openEnvironment(folder: string, path: string): Environment {
   } catch (cause) {
     throw fail('STORE_UNUSABLE', [folder, (cause as Error).message], {}, cause)
   }
+}
+
+/** Pages that a commit writes besides what it is given. */
+const COMMIT_BYTES = 2 ** 20
+
+/**
+ * A write that fails inside the library may end the process: lmdb 3.5.6, mdb.c, mdb_page_flush, prints what it tried into
+ * 100 bytes, which are not always enough. So the disk is asked first whether it is full, or has become read-only.
+ */
+function checkDisk(path: string, bytes: number): void {
+  accessSync(join(path, 'data.mdb'), constants.W_OK)
+  const { bavail, bsize } = statfsSync(path)
+  if (bavail * bsize < COMMIT_BYTES + 2 * bytes) throw fail('DISK_FULL', [])
 }
 
 // liblmdb, mdb.c, MDB_meta: MDB_MAGIC and mm_txnid in each of the two meta pages that a file begins with.

@@ -52,8 +52,8 @@ async function begin(path: (name: string) => string, sync: () => Promise<void>):
     },
     async discard() {
       await handle.close().catch(() => {})
-      await rm(part, { force: true })
-      await rm(path(name), { force: true })
+      // What a disk that takes nothing keeps is removed at the next start.
+      for (const file of [part, path(name)]) await rm(file, { force: true }).catch(() => {})
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, fork, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ interface Running {
 }
 
 /** A printer that is switched off, and a gateway of its own process that has it. */
-async function stand(t: Test) {
+async function stand(t: Test, diskFree = '1KiB') {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-resources-'))
   const data = join(folder, 'data')
   mkdirSync(data)
@@ -45,7 +45,7 @@ async function stand(t: Test) {
     spooler: 'direct',
     printers: [{ uri, driver: 'raw-tcp' }],
     discovery: { onStart: false, usb: false, mdns: false, cups: false },
-    limits: { diskFree: '1KiB' },
+    limits: { diskFree },
     jobs: { quiet: '500ms', retryFor: '100ms' },
   }
   writeFileSync(file, JSON.stringify(configuration))
@@ -171,6 +171,120 @@ t.test('a read-only disk stops the start with a sentence, and nothing is lost by
   const printer = await switchOn()
   t.match(await ended(again, jobId), { state: 'completed' })
   t.same(marksOf(printer), ['a'])
+})
+
+/** What a gateway tells while its disk takes nothing, and what becomes of it when the disk takes writes again. */
+async function whileNothingIsWritten(
+  t: Test,
+  { data, start, switchOn }: Awaited<ReturnType<typeof stand>>,
+  block: (gateway: Running) => Promise<() => Promise<void>>,
+  sentence: RegExp,
+) {
+  const gateway = await start()
+  const refuses = async (name: string, ...asked: Parameters<Running['print']>) => {
+    const { status, job } = await gateway.print(...asked)
+    t.equal(status, 503, name)
+    t.match(job.message, sentence, name)
+  }
+  const kept = [await accept(t, gateway, 'a'), await accept(t, gateway, 'b')]
+  const unblock = await block(gateway)
+  await refuses('who does not wait', 'c', { wait: false })
+  await refuses('whose document needs a file', 'd', { content: Buffer.alloc(1_200_000).toString('base64') })
+  const printer = await switchOn()
+  await sleep(2500)
+  t.same(marksOf(printer), [], 'nothing leaves that could not be told apart after a crash')
+  for (const jobId of kept) t.equal((await gateway.job(jobId)).job.state, 'queued')
+  await unblock()
+  for (const jobId of kept) t.match(await ended(gateway, jobId), { state: 'completed' })
+
+  const unblockAgain = await block(gateway)
+  const key = { idempotencyKey: 'order 1' }
+  await refuses('who gives a key', 'e', key)
+  t.match(await gateway.print('f'), { status: 200, job: { state: 'completed' } }, 'who waits needs no disk')
+  printer.fault({ kind: 'resets', afterBytes: 4 })
+  // Larger than what goes into the tables: it cannot be kept for a retry.
+  const torn = await gateway.print('g', { content: Buffer.alloc(100_000, 'g').toString('base64') })
+  t.match(torn, { status: 502, job: { state: 'failed', error: /may have been printed$/ } }, 'what happened is told')
+  printer.fault(null)
+  await unblockAgain()
+  t.equal((await gateway.print('h', key)).status, 200, 'the key is free')
+  t.equal((await gateway.print('h', key)).status, 200)
+  kept.push(await accept(t, gateway, 'i'))
+  t.match(await ended(gateway, kept.at(-1)!), { state: 'completed' })
+  const marks = ['a', 'b', 'f', 'h', 'i']
+  t.same(
+    marksOf(printer).filter((mark) => mark !== undefined),
+    marks,
+  )
+  // The end of what ended meanwhile is written when there is time for it.
+  await sleep(6000)
+  await gateway.kill()
+  const again = await start()
+  for (const jobId of kept) t.match((await again.job(jobId)).job, { state: 'completed' })
+  t.match((await again.job(torn.job.jobId)).job, { state: 'failed', mayHavePrinted: true })
+  t.match(await again.print('h', key), { status: 200, job: { state: 'completed' } })
+  t.same(
+    marksOf(printer).filter((mark) => mark !== undefined),
+    marks,
+    'and nothing came out twice',
+  )
+  t.same(
+    readdirSync(join(data, 'spool')).filter((name) => name.endsWith('.part')),
+    [],
+  )
+}
+
+t.test(
+  'a disk that fills up while the gateway runs is told, and got over without a restart',
+  { skip: noMount },
+  async (t) => {
+    // Nothing is refused at the door: the writes themselves tell.
+    const bed = await stand(t, '0B')
+    if (!smallDisk(t, bed.data)) return void t.pass('a small disk', { skip: 'no disk can be mounted here' })
+    const filler = join(bed.data, 'filler')
+    const fill = async () => {
+      spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'], { stdio: 'ignore' })
+      return async () => rmSync(filler)
+    }
+    await whileNothingIsWritten(t, bed, fill, /disk is nearly full/)
+  },
+)
+
+const traces = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0
+const noTrace = noMount || (traces ? false : 'there is no strace here')
+
+/**
+ * Makes the folder of a running gateway read-only. Linux refuses that to whoever asks for it while a file is open for
+ * writing, and does it by itself when a disk fails: so new files meet a mount that is read-only, and the writes of what
+ * is open are answered EROFS on their way to the kernel.
+ */
+async function makeReadOnly(t: Test, data: string, { pid }: ChildProcess): Promise<() => Promise<void>> {
+  const [spool, tables] = [join(data, 'spool'), join(data, 'store', 'data.mdb')]
+  execFileSync('mount', ['--bind', spool, spool])
+  t.teardown(() => spawnSync('umount', ['-l', spool], { stdio: 'ignore' }))
+  execFileSync('mount', ['-o', 'remount,bind,ro', spool])
+  const writes =
+    '?access,?faccessat,?faccessat2,pwrite64,pwritev,pwritev2,write,writev,ftruncate,fallocate,fsync,fdatasync,msync'
+  const rules = ['-e', `trace=${writes}`, '-e', `inject=${writes}:error=EROFS`, '-P', tables]
+  const strace = spawn('strace', ['-f', '-o', '/dev/null', ...rules, '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const gone = once(strace, 'exit')
+  t.teardown(() => strace.kill('SIGKILL'))
+  const [said] = (await once(strace.stderr, 'data')) as [Buffer]
+  if (!/attached/.test(said.toString())) throw new Error(`strace: ${said}`)
+  return async () => {
+    strace.kill('SIGINT')
+    await gone
+    execFileSync('umount', [spool])
+  }
+}
+
+t.test('a disk that becomes read-only is told, and got over without a restart', { skip: noTrace }, async (t) => {
+  const bed = await stand(t)
+  if (!smallDisk(t, bed.data)) return void t.pass('a small disk', { skip: 'no disk can be mounted here' })
+  const block = (gateway: Running) => makeReadOnly(t, bed.data, gateway.process)
+  await whileNothingIsWritten(t, bed, block, /data folder: the file system is read-only/)
 })
 
 const limits = spawnSync('prlimit', ['--version']).status === 0 && process.platform === 'linux'
