@@ -47,9 +47,17 @@ export const startProgram = (file: string, args: readonly string[] = []): Promis
     line.startsWith('ready ') ? line.slice(6) : null,
   )
 
-/** Resident memory of a process in bytes: now, and the most it ever was. */
-export function memoryOf(pid: number): { now: number; peak: number } {
+/** Resident memory of a process in bytes: all, what is its own, and what are files that the system could drop. */
+export function memoryOf(pid: number): { resident: number; own: number; files: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const kB = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024
-  return { now: kB('VmRSS'), peak: kB('VmHWM') }
+  return { resident: kB('VmRSS'), own: kB('RssAnon'), files: kB('RssFile') }
+}
+
+// proc_pid_stat(5): fields 14 and 15, the first behind the name in brackets being field 3; in ticks of sysconf(_SC_CLK_TCK).
+const TICKS_A_SECOND = 100
+/** Processor time that a process has taken so far, all its threads, in milliseconds. */
+export function processorMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND
 }

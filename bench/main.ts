@@ -1,6 +1,7 @@
 import { cpus } from 'node:os'
-import { accepting } from './accepting.ts'
 import { startProgram } from './child.ts'
+import { durability } from './durability.ts'
+import { flatness } from './flatness.ts'
 import { type Figures, measure } from './load.ts'
 import { memoryWhileStreaming, printerList } from './memory.ts'
 import { cups, lprint } from './peers.ts'
@@ -98,8 +99,9 @@ console.log(`Node.js ${process.version}, ${cpus().length} x ${cpus()[0]?.model.t
 // The peers are measured on one printer: CUPS with fifty was not seen to end its jobs in time.
 console.log(table('One printer', await withPrinters(1, (ports) => run([...OURS, ...PEERS], ports))))
 console.log(table(`${MANY} printers`, await withPrinters(MANY, (ports) => run(OURS, ports))))
-const bounds = { count: quick ? 1_000 : 10_000, seconds: SECONDS }
-console.log(await withPrinters(MANY, (ports) => accepting(ports, bounds)))
+const rounds = { count: quick ? 1_000 : 10_000, seconds: SECONDS, rounds: quick ? 3 : 7 }
+console.log(await withPrinters(MANY, (ports) => durability(ports, rounds)))
+console.log(await withPrinters(MANY, (ports) => flatness(ports, quick ? 5_000 : 100_000)))
 console.log(await memoryWhileStreaming(quick ? 50 : 200))
 console.log(await printerList(1000))
 process.exit(0)

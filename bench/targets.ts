@@ -65,17 +65,28 @@ export async function bareFastify(ports: readonly number[]): Promise<Target> {
 }
 
 export interface GatewayRig extends Target {
+  readonly pid: number
   readonly base: string
   readonly key: string
   readonly startMs: number
   readonly pool: Pool
+  /** Submits a label as JSON; rejects unless it was completed, or accepted where it is not waited for. */
+  submit(printer: number, wait: boolean): Promise<void>
 }
 
 /** The gateway as it is installed: built JavaScript, its own process, its own data folder. */
-export async function gateway(
+export const gateway = (name: string, ports: readonly number[], settings: Record<string, unknown> = {}) =>
+  startGateway(name, ports, settings, (file) => ['../dist/server/main.js', 'serve', '--config', file])
+
+/** The same on a store in memory, which writes nothing down. */
+export const storelessGateway = (name: string, ports: readonly number[], settings: Record<string, unknown> = {}) =>
+  startGateway(name, ports, settings, (file) => ['./storeless.ts', file])
+
+async function startGateway(
   name: string,
   ports: readonly number[],
-  settings: Record<string, unknown> = {},
+  settings: Record<string, unknown>,
+  program: (file: string) => string[],
 ): Promise<GatewayRig> {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-bench-'))
   const key = `pg_${randomBytes(32).toString('base64url')}`
@@ -87,10 +98,11 @@ export async function gateway(
   writeFileSync(file, JSON.stringify({ ...usual, ...settings }))
   process.env.PRINT_GATEWAY_API_KEY = key
   const began = performance.now()
-  const main = new URL('../dist/server/main.js', import.meta.url).pathname
+  const [main, ...words] = program(file)
+  const loader = main!.endsWith('.ts') ? ['--import=tsx'] : []
   const child: Child = await startChild(
     process.execPath,
-    [main, 'serve', '--config', file],
+    [...loader, new URL(main!, import.meta.url).pathname, ...words],
     (line) => /http:\/\/[^\s"]+/.exec(line)?.[0] ?? null,
   )
   const startMs = performance.now() - began
@@ -105,6 +117,16 @@ export async function gateway(
     startMs,
     pool,
     print: (printer) => poster(pool, `/api/v1/print/tcp_127-0-0-1_${ports[printer]}`, headers),
+    async submit(printer, wait) {
+      const { statusCode, body } = await pool.request({
+        method: 'POST',
+        path: `/api/v1/print/tcp_127-0-0-1_${ports[printer]}`,
+        headers: { 'content-type': 'application/json', 'x-api-key': key },
+        body: JSON.stringify({ content: LABEL.toString('base64'), contentType: 'raw_base64', wait }),
+      })
+      const text = await body.text()
+      if (statusCode !== (wait ? 200 : 201)) throw new Error(`answered ${statusCode}: ${text.slice(0, 200)}`)
+    },
     async stop() {
       await pool.destroy()
       await child.stop()
