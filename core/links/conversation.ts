@@ -8,11 +8,11 @@ export interface Wire {
   /** Takes bytes over; false: it is `full` until `drained` is called. */
   write(bytes: Bytes): boolean
   full(): boolean
-  /** Bytes taken over that have not left. */
+  /** Bytes taken over that have not left; what may have left is not among them. */
   unsentBytes(): number
   /** Ends our side; resolves when all that was written has left, as far as this wire can tell. */
   end(): Promise<void>
-  /** Whether `end` resolves only when the device itself has taken every byte. */
+  /** Whether the device itself has taken every byte that is not `unsentBytes`, and all of them when `end` resolves. */
   readonly acknowledges: boolean
   /** Gives up what has not left. `inJob`: part of a job is with the device, which is told so where there is a way. */
   cut(inJob: boolean): void
@@ -180,6 +180,10 @@ export function converse(wire: Wire, { frames, stallMs, signal }: ConversationOp
       if (!link.closed) broke(new LinkError('closed', 'the connection was closed'))
       link.closed = true
       void close()
+    },
+    async takenBytes() {
+      if (link.error || link.closed) await close()
+      return wire.acknowledges ? link.bytesSent - wire.unsentBytes() : link.bytesSent
     },
   }
   if (signal?.aborted) onAbort()

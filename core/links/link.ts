@@ -61,4 +61,9 @@ export interface Link {
   finish(quietMs: number, stallMs?: number): Promise<LinkEnd>
   /** At once, whatever is under way. */
   destroy(): void
+  /**
+   * Of `bytesSent`, how many the device may have: fewer only where the link tells what has left. Of a link that has ended,
+   * it resolves when nothing is on its way any more.
+   */
+  takenBytes(): Promise<number>
 }

@@ -41,6 +41,8 @@ export function usbWire(parts: UsbWireParts): UsbWire {
   const pending = new Set<UsbTransfer>()
   let halted = false
   let resets = false
+  /** What was canceled has not come back: nobody knows how much of it has left. */
+  let lost = false
   let readErrors = 0
   let closing: Promise<void> | null = null
   let idle = () => {}
@@ -78,6 +80,8 @@ export function usbWire(parts: UsbWireParts): UsbWire {
       submit(out, part, (error, bytes) => {
         if (!error || halted) return taken(bytes)
         halt()
+        // Only of what was canceled does libusb tell for certain how much had left.
+        taken(part.length)
         parts.broke(parts.fault(error))
       }),
     moved: parts.drained,
@@ -104,6 +108,7 @@ export function usbWire(parts: UsbWireParts): UsbWire {
   async function close(): Promise<void> {
     halt()
     if (pending.size > 0) await within(CANCEL_MS, new Promise<void>((resolve) => (idle = resolve)))
+    lost = pending.size > 0
     if (resets) await parts.reset()
     await parts.unwind()
   }
@@ -116,7 +121,7 @@ export function usbWire(parts: UsbWireParts): UsbWire {
     listen: read,
     write: outbox.write,
     full: outbox.full,
-    unsentBytes: outbox.unsentBytes,
+    unsentBytes: () => (lost ? 0 : outbox.unsentBytes()),
     end: outbox.empty,
     cut(inJob) {
       resets ||= inJob

@@ -51,6 +51,10 @@ interface Heard {
   answeredAfterLastByte: boolean
 }
 
+type Completed = Extract<SendResult, { outcome: 'completed' }>
+/** Whether it may have been printed is found out when its link has ended. */
+type Failed = Omit<Extract<SendResult, { outcome: 'failed' }>, 'mayHavePrinted'>
+
 /** How long a device may take to close when nothing depends on it. */
 const CLOSE_MS = 250
 const CONFIRM_PAUSES_MS = [0, 10, 20, 50, 100, 200, 500]
@@ -135,20 +139,37 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     const sentBefore = link.bytesSent
     await hooks.beforeFirstByte()
     try {
-      for (let round = 0; round < plan.repeat; round++) {
-        const failed = await sendOnce(plan, heard)
-        if (failed) return failed
+      let end: Completed | Failed | null = null
+      for (let round = 0; round < plan.repeat && !end; round++) end = await sendOnce(plan, heard)
+      if (!end) {
+        release = null
+        end = await conclude(plan, heard, signal)
       }
-      release = null
-      return await conclude(plan, heard, signal)
+      return end.outcome === 'completed' ? end : { ...end, mayHavePrinted: await leftSome(sentBefore) }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
       link.destroy()
-      return { outcome: 'failed', error: error.message, mayHavePrinted: link.bytesSent > sentBefore }
+      return { outcome: 'failed', error: error.message, mayHavePrinted: await leftSome(sentBefore) }
     }
   }
 
-  async function sendOnce(plan: Plan, heard: Heard): Promise<SendResult | null> {
+  /** Whether a byte of the job may have left. What is still here by now stays here. */
+  async function leftSome(sentBefore: number): Promise<boolean> {
+    await leave()
+    return (await link.takenBytes()) > sentBefore
+  }
+
+  /** Gives the device up to its next client. */
+  async function leave(): Promise<void> {
+    const closeMs = Math.min(patience.quietMs, CLOSE_MS)
+    if (!link.closed && !link.error) {
+      if (release) await link.send(release)?.catch(() => {})
+      await link.finish(closeMs, closeMs)
+    }
+    link.destroy()
+  }
+
+  async function sendOnce(plan: Plan, heard: Heard): Promise<Failed | null> {
     if (plan.before) await link.send(plan.before)
     if (plan.pages) {
       for await (const page of plan.pages()) {
@@ -168,7 +189,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   }
 
   /** Waits until all pages sent so far are out, on devices that must be given one at a time. */
-  async function pageOut(plan: Plan, heard: Heard): Promise<SendResult | null> {
+  async function pageOut(plan: Plan, heard: Heard): Promise<Failed | null> {
     const deadline = Date.now() + patience.stopMs
     for (let round = 0; Date.now() < deadline; round++) {
       const verdict = await judge(plan, heard, false)
@@ -190,7 +211,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   }
 
   /** The last byte is out: what can the device prove? */
-  async function conclude(plan: Plan, heard: Heard, signal: AbortSignal): Promise<SendResult> {
+  async function conclude(plan: Plan, heard: Heard, signal: AbortSignal): Promise<Completed | Failed> {
     const began = Date.now()
     let proven: Evidence | null = null
     const confirms = driver.confirm !== undefined && options.asks
@@ -218,8 +239,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     if (keeps) return { outcome: 'completed', evidence: proven! }
     const end = await link.finish(proven ? Math.min(patience.quietMs, CLOSE_MS) : patience.quietMs)
     if (proven) return { outcome: 'completed', evidence: proven }
-    if (end === 'broken')
-      return { outcome: 'failed', error: link.error?.message ?? 'the connection broke', mayHavePrinted: true }
+    if (end === 'broken') return { outcome: 'failed', error: link.error?.message ?? 'the connection broke' }
     return { outcome: 'completed', evidence: end === 'quiet' ? 'assumed' : 'sent' }
   }
 
@@ -234,24 +254,18 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     probe: async (why) => (await findOut(why))?.report ?? null,
     send,
     async close() {
-      if (keeps) return options.park(link)
-      if (!link.closed && !link.error) {
-        if (release) await link.send(release)
-        const closeMs = Math.min(patience.quietMs, CLOSE_MS)
-        await link.finish(closeMs, closeMs)
-      }
-      link.destroy()
+      if (keeps) options.park(link)
+      else await leave()
     },
   }
 }
 
-const failure = (conditions: readonly Parameters<typeof textOf>[0][] = []): SendResult => ({
+const failure = (conditions: readonly Parameters<typeof textOf>[0][] = []): Failed => ({
   outcome: 'failed',
   error: conditions.map(textOf).join(', ') || 'the printer reported an error',
-  mayHavePrinted: true,
 })
 
-const stoppedInJob = ({ conditions }: Report): SendResult =>
+const stoppedInJob = ({ conditions }: Report): Failed =>
   failure(sortConditions(conditions).filter((condition) => effectOf(condition) === 'stops'))
 
 const pause = (round: number) => {

@@ -97,3 +97,24 @@ t.test('a job that is canceled or whose printer is unplugged says that it may ha
   zebra.unplug()
   t.match((await printing).job, { state: 'failed', error: /unplugged/, mayHavePrinted: true })
 })
+
+t.test('a printer that has stopped and taken no byte is said not to have printed', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t, { jobs: { stallMs: 300 } })
+  const zebra = plug(zplEngine(), { ...ZEBRA, deviceId: 'MFG:Any;MDL:Thing;' })
+  await gateway.discover()
+  const path = 'usb_sn_D2J2048'
+  zebra.fault('takes-nothing')
+  for (const [size, more] of [
+    [100, {}],
+    [300_000, {}],
+    [100, { idempotencyKey: 'order 7' }],
+  ] as const) {
+    const { outcome, job } = await print(path, Buffer.alloc(size, 'x'), more)
+    t.equal(outcome, 'failed')
+    t.match(job, { error: /^the printer took no data for 1 s$/, mayHavePrinted: false }, `${size} bytes`)
+  }
+  zebra.fault(null)
+  const again = await print(path, Buffer.alloc(100, 'y'), { idempotencyKey: 'order 7' })
+  t.match(again, { outcome: 'completed', replayed: false }, 'its key was freed')
+  t.equal(zebra.printed.toString(), 'y'.repeat(100))
+})
