@@ -213,6 +213,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   /** The last byte is out: what can the device prove? */
   async function conclude(plan: Plan, heard: Heard, signal: AbortSignal): Promise<Completed | Failed> {
     const began = Date.now()
+    let leftAt: number | null = null
     let proven: Evidence | null = null
     const confirms = driver.confirm !== undefined && options.asks
     for (let round = 0; confirms && !link.error && !signal.aborted; round++) {
@@ -227,6 +228,10 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       if (verdict?.outcome === 'printed') proven = 'confirmed'
       if (verdict?.outcome !== 'pending' || (!before && heard.messages.length === 0)) break
       if (link.closed && answered !== 'beside it') break
+      // Whoever has said nothing since the first byte is not one that answers and still prints.
+      const silent = heard.reports.length === 0 && heard.messages.length === 0
+      if (silent && (await link.takenBytes()) === link.bytesSent) leftAt ??= Date.now()
+      if (silent && leftAt !== null && Date.now() - leftAt >= patience.quietMs) break
       // A device that has stopped, for lack of paper or so, has time until a person comes.
       const stopped = stops(heard.reports.at(-1) ?? null)
       const leftMs = began + (stopped ? patience.stopMs : patience.confirmMs) - Date.now()

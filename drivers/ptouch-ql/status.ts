@@ -217,6 +217,19 @@ export function confirm(
 
 const allOut = ({ whole, pages }: Sent, printed: number): boolean => whole && pages !== null && printed >= pages
 
+// A network printer is asked every half second at most: so often it has said that it stands idle. Its counter may lag
+// behind its phase; a printer that was never seen to print may still be waking up.
+const IDLE_AFTER_PRINTING = 3
+const IDLE_FROM_THE_START = 12
+
+/** Whether a printer that counts stands idle with its count unmoved, so that no more can be learnt of the job. */
+function tellsNoMore(reports: readonly Report[]): boolean {
+  const pages = reports.at(-1)?.counters?.pages
+  const moved = reports.findLastIndex(({ busy, counters }) => busy || counters?.pages !== pages)
+  const printed = reports.some(({ busy }) => busy)
+  return reports.length - 1 - moved >= (printed ? IDLE_AFTER_PRINTING : IDLE_FROM_THE_START)
+}
+
 function confirmByCounter(sent: Sent, reports: readonly Report[], { link }: Printer<PtouchTraits>): Verdict {
   const last = reports.at(-1)
   const counted = (last?.counters?.pages ?? 0) - (sent.before?.counters?.pages ?? Number.POSITIVE_INFINITY)
@@ -227,5 +240,6 @@ function confirmByCounter(sent: Sent, reports: readonly Report[], { link }: Prin
   if (!sent.whole) return { outcome: 'pending' }
   // A network printer that no way of asking has reached cannot tell any more than its connection does.
   if (!last) return { outcome: link === 'tcp' && sent.before === null ? 'unknown' : 'pending' }
-  return { outcome: last.busy || last.counters?.pages !== undefined ? 'pending' : 'unknown' }
+  const mayTell = last.busy || (last.counters?.pages !== undefined && !tellsNoMore(reports))
+  return { outcome: mayTell ? 'pending' : 'unknown' }
 }

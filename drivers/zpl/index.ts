@@ -51,6 +51,8 @@ export default defineDriver<ZplTraits>({
   traits: TRAITS,
   models: MODELS,
   messages: MESSAGES,
+  // Link-OS printers answer JSON on port 9200 while they print (Zebra, "JSON" in the ZPL manual). It is not asked: no
+  // answer to `device.host_status` over it has been seen, and nothing tells how its lines stand in a JSON text.
   probes: [{ via: 'link', run: askStatus }],
   capabilities,
   screen,

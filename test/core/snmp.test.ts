@@ -196,6 +196,14 @@ t.test('a printer that answers by SNMP has not thereby taken the bytes', async (
   t.match(job, { state: 'completed', evidence: 'assumed' })
 })
 
+t.test('a printer whose counter stands still does not keep its next job waiting', async (t) => {
+  const { agent, path, entry } = await brother(t)
+  agent.set({ [LIFE_COUNT_OID]: 7 })
+  const { print } = await startRig(t, { printers: [entry], jobs: { confirmMs: 60_000 } })
+  const { job } = await print(path, await label(62, 30), { options: { paperSize: '62mm' } })
+  t.match(job, { state: 'completed', evidence: 'sent' }, 'it has closed its connection, and proven no more')
+})
+
 t.test('an agent that never answers costs one wait, not one a job', async (t) => {
   const { agent, path, entry } = await brother(t)
   agent.fault({ kind: 'silent' })

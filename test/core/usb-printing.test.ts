@@ -58,6 +58,19 @@ t.test('labels and receipts are confirmed over USB', async (t) => {
   t.match(receipt.job, { state: 'completed', evidence: 'confirmed' }, receipt.job.error ?? '')
 })
 
+t.test('a label printer that says nothing while it prints does not keep its next job waiting', async (t) => {
+  const { plug, gateway } = await startUsbRig(t, { jobs: { confirmMs: 60_000 } })
+  plug(ptouchQlEngine({ model: 'QL-700', silent: false, notifies: false }), {
+    vendor: 0x04f9,
+    product: 0x2042,
+    serialNumber: 'B1',
+    deviceId: 'MFG:Brother;CMD:PT-CBP;MDL:QL-700;CLS:PRINTER;',
+  })
+  await gateway.discover()
+  const { job } = await gateway.testPrint({ target: 'usb_sn_B1', media: '62mm', caller: anybody })
+  t.match(job, { state: 'completed', evidence: 'sent' }, 'it has taken every byte, and proven no more')
+})
+
 t.test('a printer that says nothing of itself is asked by the printer class, and has taken every byte', async (t) => {
   const { plug, gateway, print } = await startUsbRig(t)
   plug(rawEngine(), { vendor: 0x03f0, product: 0x0517, serialNumber: 'A', portStatus: 0x30 })

@@ -292,6 +292,25 @@ t.test('over the network a page counter that goes up is proof, and silence is no
   t.match(await judge(null), { outcome: 'unknown' })
 })
 
+t.test('a printer that stands idle and has not counted the job can tell no more of it', async (t) => {
+  const printer: Printer<PtouchTraits> = { ...printerOf('QL-820NWB'), link: 'tcp' }
+  const said = (pages: number, busy = false): Report => ({ conditions: [], busy, counters: { pages } })
+  const judge = async (reports: readonly Report[], whole = true) =>
+    (await ptouch.confirm!(await sent(2, whole, said(10)), reports, [], printer)).outcome
+  const times = (count: number, report: Report) => Array<Report>(count).fill(report)
+  const printing = said(10, true)
+  t.equal(await judge([printing, ...times(2, said(10))]), 'pending', 'the counter may lag')
+  t.equal(await judge([printing, ...times(3, said(10))]), 'unknown')
+  t.equal(await judge([printing, ...times(3, said(10))], false), 'pending', 'bytes are still to come')
+  t.equal(await judge([printing, ...times(2, said(10)), said(11)]), 'pending', 'it moves')
+  t.equal(await judge([printing, ...times(9, said(10)), printing]), 'pending', 'it prints again')
+  t.equal(await judge([printing, said(10), said(11), ...times(3, said(11))]), 'unknown', 'one of two')
+  t.equal(await judge([printing, said(10), said(12)]), 'printed')
+  t.equal(await judge(times(11, said(10))), 'pending', 'it may be waking up')
+  t.equal(await judge(times(12, said(10))), 'unknown')
+  t.equal(await judge([...times(12, said(10)), printing]), 'pending')
+})
+
 t.test('no question is asked while a job prints', async (t) => {
   const probe = ptouch.probes[0]!
   let asked = 0
