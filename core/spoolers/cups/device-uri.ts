@@ -1,3 +1,4 @@
+import { readSerialSettings } from '../../links/serial-settings.ts'
 import type { LivePrinter } from '../../printers/live.ts'
 
 /** What CUPS prints with: a backend's URI, and whether the queue converts (`everywhere`) or passes bytes on (`raw`). */
@@ -16,18 +17,29 @@ const PASSED_ON = ['waiteof', 'contimeout', 'reserve', 'banner', 'format', 'orde
  */
 export function deviceOf({ address, record }: LivePrinter, connectSeconds: number): Device | null {
   const { scheme, connection } = address
-  const { pathname, search, searchParams } = new URL(record.uri)
+  const { pathname, searchParams } = new URL(record.uri)
   const options = new URLSearchParams([...searchParams].filter(([name]) => PASSED_ON.includes(name)))
   if (!options.has('contimeout')) options.set('contimeout', String(connectSeconds))
   const host = connection.host?.includes(':') ? `[${connection.host}]` : connection.host
   const ipp = IPP_SCHEMES[scheme]
   if (ipp) return { uri: `${ipp}://${host}:${connection.port}${pathname === '/' ? '' : pathname}`, ppd: 'everywhere' }
   if (scheme === 'tcp') return { uri: `socket://${host}:${connection.port}/?${options}`, ppd: 'raw' }
-  if (scheme === 'lpd') return { uri: `lpd://${host}:${connection.port}${pathname}?${options}`, ppd: 'raw' }
-  // serial(8): `+` stands between its options.
-  if (scheme === 'serial')
-    return { uri: `serial:${connection.device}${search.replaceAll('&', '+') || '?baud=9600'}`, ppd: 'raw' }
+  // lpr(1): a host's printer that has no name of its own is lp.
+  if (scheme === 'lpd') {
+    const queue = pathname.length > 1 ? pathname : '/lp'
+    return { uri: `lpd://${host}:${connection.port}${queue}?${options}`, ppd: 'raw' }
+  }
+  if (scheme === 'serial') return { uri: `serial:${connection.device}?${serialOptions(searchParams)}`, ppd: 'raw' }
   return null
+}
+
+/** The settings of a serial line in the words of cups-filters' backend/serial.c: `+` stands between them. */
+function serialOptions(query: URLSearchParams): string {
+  const settings = readSerialSettings(query)
+  if (typeof settings === 'string') throw new RangeError(settings)
+  const { baudRate, dataBits, parity, stopBits, flow } = settings
+  const flowWord = flow === 'xonxoff' ? 'soft' : flow
+  return `baud=${baudRate}+bits=${dataBits}+parity=${parity}+stop=${stopBits}+flow=${flowWord}`
 }
 
 /** The one of CUPS' USB devices that has the printer's serial number, or is the only one of its make and model. */
