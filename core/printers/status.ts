@@ -1,22 +1,10 @@
 import { lookup } from 'node:dns/promises'
-import type { Config } from '../config.ts'
-import { type Capabilities, keywordOf, type Report, sortConditions, textOf } from '../driver/index.ts'
+import type { Report } from '../driver/index.ts'
 import { LinkError } from '../links/link.ts'
 import type { Log } from '../log.ts'
 import type { Spooler } from '../spoolers/spooler.ts'
-import {
-  capabilitiesOf,
-  forgetState,
-  type LivePrinter,
-  noteReport,
-  preflightOf,
-  refusalOf,
-  spoolerOf,
-  stops,
-} from './live.ts'
-import type { PrinterStatus, PrinterView } from './printer.ts'
-import { spoolingOf, withQueue } from './spooling.ts'
-import { whyOf } from './why.ts'
+import { forgetState, type LivePrinter, noteReport, refusalOf, stops } from './live.ts'
+import type { PrinterStatus } from './printer.ts'
 
 /** Asks printers how they are, one question at a time per printer, however many want to know. */
 export interface StatusDesk {
@@ -107,80 +95,3 @@ export function statusOf(printer: LivePrinter): PrinterStatus {
   // A family that has nothing to ask is judged by its being there.
   return reachable && driver?.probes.length === 0 ? 'idle' : 'unknown'
 }
-
-/** What the printer can do, where its driver says so at once. */
-function knownCapabilities(printer: LivePrinter): Capabilities | null {
-  if (!printer.driver || refusalOf(printer) !== null) return null
-  try {
-    const capabilities = capabilitiesOf(printer)
-    if (!(capabilities instanceof Promise)) return capabilities
-    capabilities.catch(() => {})
-  } catch {
-    // A driver that fails here fails its jobs, with its name; the list of printers stays whole.
-  }
-  return printer.capabilities?.value ?? null
-}
-
-/** The printer as clients see it; everything from what is known already. */
-export function printerView(printer: LivePrinter, now: number, config: Config): PrinterView {
-  const { record, address, driver, report, mib, detection } = printer
-  const known = knownCapabilities(printer)
-  const supplies = report?.supplies ?? []
-  return {
-    id: record.id,
-    type: 'printer',
-    path: record.path,
-    uri: record.uri,
-    connection: address.connection,
-    model: modelOf(printer),
-    content: driver?.content ?? 'raw',
-    supportedFormats: known ? formatsOf(known) : [],
-    discovered: record.discovered,
-    localAddress: printer.localAddress,
-    status: statusOf(printer),
-    ...reasonsOf(printer),
-    statusAge: printer.askedAt === null ? null : Math.max(0, now - printer.askedAt),
-    mediaSupported: known?.media.map(({ name }) => name) ?? [],
-    mediaLoaded: report?.loaded ?? mib?.loaded ?? [],
-    supplies: supplies.length > 0 ? supplies : (mib?.supplies ?? []),
-    driver: driver?.id ?? null,
-    tags: record.tags,
-    rawFilter: record.rawFilter ?? null,
-    deviceId: record.deviceId,
-    identity: record.identity,
-    queuedJobs: printer.lane.depth,
-    spooler: spoolerOf(printer, config),
-    preflight: preflightOf(printer, config),
-    queue: queueOf(printer),
-    spooling: spoolingOf(printer, config),
-    detection,
-    why: whyOf(printer),
-  }
-}
-
-/** What people call it. */
-export const modelOf = ({ record, driver, facts, report }: LivePrinter): string =>
-  record.model ?? report?.facts?.model ?? facts.model ?? facts.description ?? driver?.title ?? 'Unknown'
-
-function queueOf({ queue }: LivePrinter): PrinterView['queue'] {
-  if (!queue) return null
-  const { conditions: _, ...shown } = queue
-  return shown
-}
-
-function reasonsOf(printer: LivePrinter): Pick<PrinterView, 'statusReasons' | 'statusText'> {
-  const refusal = refusalOf(printer)
-  if (refusal !== null) return { statusReasons: ['other-error'], statusText: refusal }
-  if (printer.reachable === false) return { statusReasons: ['offline-error'], statusText: 'printer unreachable' }
-  const { report, mib, queue } = printer
-  const conditions = sortConditions(withQueue((report ?? mib)?.conditions ?? [], queue))
-  const others = queue?.jobsOfOthers ?? 0
-  const texts = [...conditions.map(textOf), ...(others > 0 ? [`jobs of others in CUPS: ${others}`] : [])]
-  return { statusReasons: conditions.map(keywordOf), statusText: texts.join(', ') }
-}
-
-const CONVERTED = ['application/pdf', 'image/png', 'image/jpeg']
-
-const formatsOf = ({ accepts, modes }: Capabilities): string[] => [
-  ...new Set([...accepts.map(({ type }) => type), ...(modes.length > 0 ? CONVERTED : [])]),
-]
