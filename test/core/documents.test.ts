@@ -366,6 +366,54 @@ t.test('page ranges rise, are joined, and are refused when they make no sense', 
   t.end()
 })
 
+// Ways up, plain, encoded once and twice, in other alphabets.
+const CLIMBING = [
+  '../',
+  '..//',
+  './../',
+  'sub/../../',
+  'sub/./../../',
+  'way-in/../../',
+  'way-out/../',
+  '%2e%2e/',
+  '%2E%2E/',
+  '..%2f',
+  '%2e%2e%2f',
+  '.%2e/',
+  '%252e%252e/',
+  '..%252f',
+  '..\\',
+  '..%5c',
+  '..;/',
+  '....//',
+  '.../',
+  '..\u2215',
+  '\uff0e\uff0e/',
+  '..%c0%af',
+  '%c0%ae%c0%ae/',
+]
+// What stands outside of any folder that people name, devices and doors to other descriptors among it.
+const SYSTEM = [
+  '/etc/shadow',
+  '/etc/hostname',
+  '/root/.ssh/id_rsa',
+  '/dev/null',
+  '/dev/mem',
+  '/dev/urandom',
+  '/dev/tty',
+  '/dev/fd/0',
+  '/dev/stdout',
+  '/proc/1/environ',
+  '/proc/self/cmdline',
+  '/proc/self/fd/0',
+  '/proc/self/maps',
+  '/proc/kcore',
+  '/proc/self/task/self/root/etc/passwd',
+  '/sys/kernel/notes',
+  '/run',
+  '/tmp',
+]
+
 t.test('a local file is printed from the folders that are named, and from nowhere else', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -379,6 +427,12 @@ t.test('a local file is printed from the folders that are named, and from nowher
   symlinkSync(join(root, 'a label.pdf'), join(root, 'inner-leaf.pdf'))
   symlinkSync(outside, join(root, 'way-out'))
   symlinkSync(join(root, 'sub'), join(root, 'way-in'))
+  symlinkSync(join(root, 'leaf.pdf'), join(root, 'chain.pdf'))
+  symlinkSync(join(root, 'loop'), join(root, 'loop'))
+  symlinkSync(join(root, 'nothing'), join(root, 'dangling.pdf'))
+  symlinkSync(root, join(root, 'root-again'))
+  symlinkSync('..', join(root, 'up'))
+  symlinkSync('/proc/self/fd/0', join(root, 'fd-out'))
   execFileSync('mkfifo', [join(root, 'pipe')])
 
   const off = await refusal(setUp().intake.take(json(join(root, 'a label.pdf')), 'pdf'))
@@ -397,7 +451,7 @@ t.test('a local file is printed from the folders that are named, and from nowher
     t.ok(PDF_BYTES.equals(taken.document.bytes!))
   }
   const sentences = new Set<string>()
-  for (const path of [
+  const paths = [
     join(outside, 'a label.pdf'),
     `${root}/../outside/a label.pdf`,
     `${root}/sub/../a label.pdf`,
@@ -426,10 +480,34 @@ t.test('a local file is printed from the folders that are named, and from nowher
     `file://somewhere.example${root}/a%20label.pdf`,
     `file://${root}/a%20label.pdf%00.txt`,
     'file:',
-  ]) {
+    ...CLIMBING.flatMap((up) => [`${root}/${up}outside/a label.pdf`, `file://${root}/${up}outside/a%20label.pdf`]),
+    ...SYSTEM,
+    ...SYSTEM.map((path) => `file://${path}`),
+    join(root, 'chain.pdf'),
+    join(root, 'loop'),
+    join(root, 'dangling.pdf'),
+    join(root, 'root-again', 'a label.pdf', 'x'),
+    join(root, 'up', 'outside', 'a label.pdf'),
+    join(root, 'fd-out'),
+    join(root, 'sub', '.', '..', '..', 'outside', 'a label.pdf'),
+    `${root}/./sub/./../../outside/a label.pdf`,
+    `${root}\\..\\outside\\a label.pdf`,
+    `${root.toUpperCase()}/A LABEL.PDF`,
+    `${root}/a label.pdf `,
+    `${root}/a label.pdf/.`,
+    `${root}/${'x'.repeat(300)}`,
+    `${root}/${'sub/'.repeat(1200)}a label.pdf`,
+    'C:\\Windows\\win.ini',
+    '\\\\server\\share\\a.pdf',
+    '~/a label.pdf',
+    '',
+  ]
+  t.ok(new Set(paths).size >= 80, `${new Set(paths).size} of them`)
+  for (const path of paths) {
     const error = await refusal(intake.take(json(path, 'raw_file'), 'raw'))
-    t.equal(error.code, 'DOCUMENT_UNAVAILABLE', path.replaceAll(folder, '…'))
-    sentences.add(error.message)
+    // An empty content is refused before anybody takes it for a path.
+    t.equal(error.code, path === '' ? 'REQUEST_INVALID' : 'DOCUMENT_UNAVAILABLE', path.replaceAll(folder, '…'))
+    if (path !== '') sentences.add(error.message)
   }
   t.equal(sentences.size, 1, 'the refusal is the same for all, and tells nothing of the disk')
   t.notMatch([...sentences][0], folder)
