@@ -1,6 +1,7 @@
+import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { foundOf } from './dns-sd/found.ts'
-import { dnsQuery, readDnsAnswer } from './dns-sd/message.ts'
+import { readDnsAnswer } from './dns-sd/message.ts'
 import { createServiceTable, SEARCH, type ServiceTable } from './dns-sd/services.ts'
 import { type Interfaces, type Multicast, openMulticast } from './dns-sd/sockets.ts'
 import type { DiscoverySource, Found, Watcher } from './source.ts'
@@ -15,6 +16,8 @@ const ASK_AT_MS = [0, 250, 1000, 3000, 7000]
 /** How long answers are collected, and how often they were before what is missing is asked for. */
 const GATHER_MS = 60
 const GATHERINGS = 8
+/** How long a service that is known by IPv6 alone is not told of. */
+const WAIT_FOR_IPV4_MS = 700
 const TICK_MS = 1000
 const REFRESH_EVERY_TICKS = 5
 /** What takes its leave may be called back for this long (RFC 6762 section 10.1). */
@@ -39,77 +42,112 @@ async function* search(
   const errors: Error[] = []
   const net = await openMulticast({
     ...(interfaces && { interfaces }),
-    onMessage: (bytes, { own }) => {
-      for (const key of table.take(readDnsAnswer(bytes), own).touched) touched.add(key)
+    onMessage: (bytes, from) => {
+      for (const key of table.take(readDnsAnswer(bytes), from).touched) touched.add(key)
     },
     onError: (error) => void errors.push(error),
   })
   try {
-    const told = new Map<string, string>()
+    const news = createNews(table)
     const began = performance.now()
     for (let round = 0, gathering = 0; !signal.aborted; gathering++) {
       if (performance.now() - began >= (ASK_AT_MS[round] ?? Number.POSITIVE_INFINITY)) {
         // Interfaces come up while the search goes on.
         if (round > 0) await net.refresh()
-        net.send(dnsQuery(SEARCH))
+        net.ask(SEARCH)
         round++
       }
       await sleep(GATHER_MS, undefined, { signal }).catch(() => {})
       const whole = gathering % GATHERINGS === 1 ? askMissing(net, table) : []
       const heard = [...touched, ...whole]
       touched.clear()
-      for (const found of heard.map((key) => newsOf(table, key, told))) if (found) yield found
+      for (const { found } of news.of(heard)) if (found) yield found
     }
     if (net.size === 0 && errors.length > 0) throw errors[0]
-    for (const { message } of errors) hindered(message)
   } finally {
+    if (net.size > 0) for (const { message } of errors) hindered(message)
     net.close()
   }
 }
 
-/** Asks for what is missing, in packets of a size that every network carries; gives what is taken without it. */
+/** Asks for what is missing; gives what is taken without it. */
 function askMissing(net: Multicast, table: ServiceTable): readonly string[] {
   const { questions, whole } = table.missing()
-  for (let from = 0; from < questions.length; from += 12) net.send(dnsQuery(questions.slice(from, from + 12)))
+  net.ask(questions)
   return whole
 }
 
-/** What a service is, if that has not been told. */
-function newsOf(table: ServiceTable, key: string, told: Map<string, string>): Found | null {
-  const service = table.service(key)
-  const found = service && foundOf(service)
-  if (!found) return null
-  const text = JSON.stringify(found)
-  if (told.get(key) === text) return null
-  told.set(key, text)
-  return found
+interface News {
+  /** null: it is nowhere any more. */
+  readonly found: Found | null
+  /** Where the same service was before. */
+  readonly before: string | null
+}
+
+/** What services are, where that has not been told. */
+function createNews(table: ServiceTable) {
+  const told = new Map<string, { readonly uri: string; readonly text: string }>()
+  const held = new Map<string, number>()
+  /** A host that has IPv4, too, may say so in its next packet, and is not to be found twice. */
+  const waits = (key: string, { localAddress }: Found): boolean => {
+    if (told.has(key) || isIP(localAddress ?? '') !== 6) return false
+    const sinceMs = held.get(key) ?? performance.now()
+    held.set(key, sinceMs)
+    return performance.now() - sinceMs < WAIT_FOR_IPV4_MS
+  }
+  /** Gives where it was. */
+  const forget = (key: string): string | null => {
+    const before = told.get(key)?.uri ?? null
+    told.delete(key)
+    held.delete(key)
+    return before
+  }
+  const newsOf = (key: string): News[] => {
+    const service = table.service(key)
+    const found = service && foundOf(service)
+    const before = told.get(key)
+    if (!found) return before ? [{ found, before: forget(key) }] : []
+    if (waits(key, found)) return []
+    held.delete(key)
+    const text = JSON.stringify(found)
+    if (before?.text === text) return []
+    told.set(key, { uri: found.uri, text })
+    return [{ found, before: before && before.uri !== found.uri ? before.uri : null }]
+  }
+  return {
+    of: (keys: readonly string[]): News[] => [...new Set([...keys, ...held.keys()])].flatMap(newsOf),
+    forget,
+  }
 }
 
 async function watch(watcher: Watcher, signal: AbortSignal, interfaces?: Interfaces): Promise<void> {
   const table = createServiceTable()
   const touched = new Set<string>()
   const leaving = new Map<string, number>()
-  const told = new Map<string, string>()
+  const news = createNews(table)
   const net = await openMulticast({
     ...(interfaces && { interfaces }),
-    onMessage: (bytes, { own }) => {
-      const news = table.take(readDnsAnswer(bytes), own)
-      for (const key of news.touched) {
+    onMessage: (bytes, from) => {
+      const said = table.take(readDnsAnswer(bytes), from)
+      for (const key of said.touched) {
         leaving.delete(key)
         touched.add(key)
       }
-      for (const key of news.left) leaving.set(key, performance.now() + LEAVE_MS)
+      for (const key of said.left) leaving.set(key, performance.now() + LEAVE_MS)
+    },
+    onGone: (name) => {
+      for (const key of table.leave(name)) touched.add(key)
     },
     onError: (error) => watcher.failed(error),
   })
-  const ask = () => net.send(dnsQuery(SEARCH))
+  const ask = () => net.ask(SEARCH)
   let ticks = 0
   const tick = async () => {
     if (++ticks % REFRESH_EVERY_TICKS === 0 && (await net.refresh())) ask()
     const heard = [...touched, ...askMissing(net, table)]
     touched.clear()
-    for (const key of heard) {
-      const found = newsOf(table, key, told)
+    for (const { found, before } of news.of(heard)) {
+      if (before !== null) watcher.lost(before)
       if (found) watcher.found(found)
     }
     for (const [key, at] of leaving) if (performance.now() >= at) leave(key)
@@ -117,9 +155,8 @@ async function watch(watcher: Watcher, signal: AbortSignal, interfaces?: Interfa
   const leave = (key: string) => {
     leaving.delete(key)
     table.forget(key)
-    const text = told.get(key)
-    told.delete(key)
-    if (text !== undefined) watcher.lost((JSON.parse(text) as Found).uri)
+    const before = news.forget(key)
+    if (before !== null) watcher.lost(before)
   }
   const timer = setInterval(() => void tick().catch((error) => watcher.failed(error)), TICK_MS)
   timer.unref()

@@ -1,3 +1,4 @@
+import { withoutZone } from '../printers/host.ts'
 import type { Address } from '../printers/path.ts'
 
 /** Where and how a way leads: the same for what people named by host name and sources find by address. */
@@ -5,7 +6,7 @@ export function placeOf({ address, localAddress }: { address: Address; localAddr
   const { scheme, connection, uri } = address
   // The settings of a serial port are not its place.
   if (connection.host === undefined) return uri.split('?')[0]!
-  return `${scheme} ${localAddress ?? connection.host} ${connection.port} ${new URL(uri).pathname}`
+  return `${scheme} ${localAddress ?? connection.host} ${connection.port} ${new URL(withoutZone(uri).uri).pathname}`
 }
 
 /** The names by which a CUPS queue and its device are told to be one: by the host's name and by its addresses. */

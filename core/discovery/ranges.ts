@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { BlockList, connect, isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Facts } from '../driver/facts.ts'
+import { hostInUri } from '../printers/host.ts'
 import { readPrinterUri } from '../printers/path.ts'
 import { askIpp, IPP_PATHS } from './ipp.ts'
 import { type DiscoverySource, deviceIdsOf, type Found } from './source.ts'
@@ -43,7 +44,7 @@ export function readRange(cidr: string): AddressRange | null {
   const family = isIP(address)
   const width = family === 4 ? 32 : 128
   const prefix = bits === undefined ? width : /^\d{1,3}$/.test(bits) ? Number(bits) : -1
-  if (family === 0 || more !== undefined || prefix < 0 || prefix > width) return null
+  if (family === 0 || address.includes('%') || more !== undefined || prefix < 0 || prefix > width) return null
   const size = 2n ** BigInt(width - prefix)
   const first = (numberOf(address, family) / size) * size
   const edges = family === 4 && width - prefix >= 2 ? 1n : 0n
@@ -140,7 +141,7 @@ async function waysOf(
   const [raw, ipp] = await Promise.all([isOpen(host, ports.raw), isOpen(host, ports.ipp)])
   const lpd = !raw && !ipp && (await isOpen(host, ports.lpd))
   const json = raw && (await isOpen(host, ports.json))
-  const at = isIP(host) === 6 ? `[${host}]` : host
+  const at = hostInUri(host)
   const ways: Found[] = []
   if (raw) ways.push(way(`tcp://${at}:${ports.raw}`, host, json ? { services: [`tcp/${ports.json}`] } : {}))
   if (lpd) ways.push(way(`lpd://${at}:${ports.lpd}`, host, {}))

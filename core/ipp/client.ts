@@ -1,6 +1,7 @@
 import { Agent } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import type { Bytes, IppAttributes } from '../driver/index.ts'
+import { withoutZone } from '../printers/host.ts'
 import { decodeIpp, encodeIpp, type IppGroup, type IppGroupTag, IppSyntaxError } from './codec.ts'
 import { IppError, type Progress } from './error.ts'
 import { exchange, type HttpAnswer, type Patience, StaleConnection } from './exchange.ts'
@@ -99,7 +100,8 @@ export function openIpp(uri: string, options: IppOptions = {}): IppClient {
           port: target.port,
           path: parts.path ?? target.path,
           ...(options.socketPath && { socketPath: options.socketPath }),
-          headers: { ...options.headers?.() },
+          // A zone says something to this machine alone (RFC 6874 section 4).
+          headers: { Host: target.where, ...options.headers?.() },
         },
         head,
         document: parts.document ?? null,
@@ -156,7 +158,8 @@ const SCHEMES: Readonly<Record<string, { readonly tls: boolean; readonly port: n
 
 /** Where a printer URI leads, and the printer-uri that is sent there: never with a user name or password. */
 export function readIppUri(uri: string): Target {
-  const url = new URL(uri)
+  const { uri: plain, zone } = withoutZone(uri)
+  const url = new URL(plain)
   const scheme = SCHEMES[url.protocol]
   if (!scheme || url.hostname === '') throw new TypeError(`${uri} is no address such as ipp://host:631/ipp/print`)
   const port = Number(url.port) || scheme.port
@@ -166,7 +169,7 @@ export function readIppUri(uri: string): Target {
   return {
     where: `${host}:${port}`,
     tls: scheme.tls,
-    host: host.replace(/^\[|\]$/g, ''),
+    host: `${host.replace(/^\[|\]$/g, '')}${zone === null ? '' : `%${zone}`}`,
     port,
     path,
     printerUri: `${scheme.tls ? 'ipps' : 'ipp'}://${host}${shownPort}${path}`,

@@ -18,6 +18,7 @@ const FAULTS: Readonly<Record<string, readonly [LinkFault, string]>> = {
   EAI_AGAIN: ['unreachable', 'the host name could not be looked up'],
   ETIMEDOUT: ['timeout', 'the printer did not answer'],
   ECONNRESET: ['reset', 'the printer reset the connection'],
+  EINVAL: ['unusable', 'a link-local address needs its network interface, as in [fe80::1%25eth0]'],
   EPIPE: ['reset', 'the printer closed the connection'],
 }
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
+import { reachOf } from '../documents/addresses.ts'
 import type { Facts, LinkKind, Scheme } from '../driver/index.ts'
 import { fail } from '../errors.ts'
 import { readSerialSettings } from '../links/serial-settings.ts'
+import { hostInUri, withoutZone } from './host.ts'
 import type { Connection } from './printer.ts'
 
 /** A printer URI taken apart. */
@@ -48,7 +50,8 @@ export function readPrinterUri(text: string): Address {
     fail('REQUEST_INVALID', [`'${text.slice(0, 200)}' is no printer URI: ${why}`], {
       errors: [{ field: 'uri', message: why }],
     })
-  const url = URL.canParse(text) ? new URL(text) : null
+  const { uri: plain, zone } = withoutZone(text)
+  const url = URL.canParse(plain) ? new URL(plain) : null
   const scheme = url?.protocol.slice(0, -1) as Scheme
   if (!url || !PRINTER_SCHEMES.includes(scheme))
     throw invalid(`it must begin with one of ${PRINTER_SCHEMES.map((s) => `${s}://`).join(', ')}.`)
@@ -56,10 +59,13 @@ export function readPrinterUri(text: string): Address {
   if (scheme === 'usb') return usbAddress(url, invalid)
   if (scheme === 'serial') return serialAddress(url, invalid)
   if (scheme === 'cups') return cupsAddress(url, invalid)
-  const host = decoded(url.hostname, invalid)
+  const name = decoded(url.hostname, invalid)
     .replace(/^\[|\]$/g, '')
     .toLowerCase()
-  if (!host) throw invalid('it names no host.')
+  if (!name) throw invalid('it names no host.')
+  if (zone !== null && !(ZONE.test(zone) && reachOf(name) === 'linkLocal'))
+    throw invalid('only a link-local address has a zone, which is the name of a network interface.')
+  const host = zone === null ? name : `${name}%${zone}`
   if (!HOST_NAME.test(host) && isIP(host) !== 6) throw invalid('its host is neither a name nor an address.')
   const port = url.port ? Number(url.port) : DEFAULT_PORTS[scheme]!
   if (port < 1 || port > 65535) throw invalid('the port must be from 1 to 65535.')
@@ -67,13 +73,12 @@ export function readPrinterUri(text: string): Address {
   const snmpPort = snmp !== null && /^\d{1,5}$/.test(snmp) ? Number(snmp) : 0
   if (snmp !== null && (snmpPort < 1 || snmpPort > 65535)) throw invalid('"snmp" must be a port from 1 to 65535.')
   const protocol = scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : scheme === 'ipps' ? 'https' : scheme
-  const hostPart = host.includes(':') ? `[${host}]` : host
   const rest = url.pathname === '/' ? '' : url.pathname
   const word = scheme === 'lpd' ? 'lpd' : protocol
   return {
     scheme,
-    uri: `${scheme}://${hostPart}:${port}${rest}${url.search}`,
-    path: `${word}_${host.replace(/[^a-z0-9]/g, '-')}_${port}`,
+    uri: `${scheme}://${hostInUri(host)}:${port}${rest}${url.search}`,
+    path: `${word}_${host.replace(/[^A-Za-z0-9]/g, '-')}_${port}`,
     connection: { type: 'network', host, port, protocol },
     link: scheme === 'tcp' || scheme === 'lpd' ? 'tcp' : 'ipp',
     ...(snmp !== null && { snmpPort }),
@@ -82,6 +87,8 @@ export function readPrinterUri(text: string): Address {
 
 type Invalid = (why: string) => Error
 
+// interface(5): at most 15 characters; those that a path or a header would not bear are left out.
+const ZONE = /^[A-Za-z0-9._-]{1,15}$/
 const HOST_NAME = /^[\p{L}\p{N}._-]+$/u
 
 /** A part of a URI as a person reads it. */

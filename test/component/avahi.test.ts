@@ -9,9 +9,9 @@ const skip = missing ?? false
 
 t.test(
   'printers that avahi announces in another network namespace are found, watched and lost',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 180_000 },
   async (t) => {
-    const { found, heard = [], elsewhere = [], nowhere } = await runLab('dns-sd')
+    const { found, heard = [], elsewhere = [], back, nowhere } = await runLab('dns-sd')
     t.same(
       found.map(({ uri }) => uri),
       ['ipp://10.77.0.2:8631/ipp/print', 'ipps://10.77.0.2:8631/ipp/print', 'tcp://10.77.0.2:9100'],
@@ -31,7 +31,7 @@ t.test(
     t.match(added[0]?.deviceId, /^uuid:/)
     t.equal(added[0]?.deviceId, added[1]?.deviceId, 'with and without TLS it is one device')
 
-    t.same([...heard].sort(), [
+    t.same([...heard.slice(0, 5)].sort(), [
       'found ipp://10.77.0.2:8631/ipp/print',
       'found ipps://10.77.0.2:8631/ipp/print',
       'found tcp://10.77.0.2:9100',
@@ -39,10 +39,16 @@ t.test(
       'lost ipps://10.77.0.2:8631/ipp/print',
     ])
     t.same(
+      heard.slice(5),
+      ['lost tcp://10.77.0.2:9100', 'found tcp://10.78.0.2:9100'],
+      'who watches learns that its interface has gone and another has come',
+    )
+    t.same(
       elsewhere.map(({ uri }) => uri),
       ['tcp://10.78.0.2:9100'],
-      'on an interface that has come since',
+      'on an interface that comes while the search goes on',
     )
+    t.same(back, { known: false, renewed: true, hears: true }, 'one that is put back under its name is heard again')
     t.same(nowhere, [], 'and with no network there is nothing, and no complaint')
   },
 )

@@ -93,6 +93,9 @@ t.test('a printer URI is understood, always in the same way, or refused with a s
       ['tcp://%00/'],
       ['cups://a%2fb'],
       ['ipp://h/%0d%0a'],
+      ['tcp://[fe80::1%25eth0]:9100'],
+      ['tcp://[fe80::1%25%25]'],
+      ['tcp://user@[fe80::1%eth0]'],
     ),
   )
   t.end()

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { foundOf } from '../../core/discovery/dns-sd/found.ts'
+import { type AddressRecord, createHostTable, type Sender } from '../../core/discovery/dns-sd/hosts.ts'
 import { type DnsName, type DnsRecord, dnsQuery, readDnsAnswer } from '../../core/discovery/dns-sd/message.ts'
 import { createServiceTable, type Service } from '../../core/discovery/dns-sd/services.ts'
 import { openMulticast } from '../../core/discovery/dns-sd/sockets.ts'
@@ -41,6 +42,9 @@ function bytesOf(record: DnsRecord): Buffer {
 const answer = (...records: DnsRecord[]) =>
   Buffer.concat([word(0), word(0x8400), word(0), word(records.length), word(0), word(0), ...records.map(bytesOf)])
 
+const ANOTHER: Sender = { own: false, on: 'eth0' }
+const OURSELVES: Sender = { own: true, on: 'lo' }
+
 interface Announced {
   readonly instance?: string
   readonly type?: DnsName
@@ -58,18 +62,19 @@ function recordsOf({
   address = '10.0.0.5',
   ttlS = 120,
 }: Announced) {
+  const flush = true
   const name = [instance, ...type]
-  const ptr: DnsRecord = { type: 'PTR', name: type, ttlS, target: name }
-  const srv: DnsRecord = { type: 'SRV', name, ttlS, port, target: HOST }
-  const text: DnsRecord[] = txt ? [{ type: 'TXT', name, ttlS, strings: txt.map((s) => Buffer.from(s)) }] : []
-  const a: DnsRecord = { type: 'A', name: HOST, ttlS, address }
+  const ptr: DnsRecord = { type: 'PTR', name: type, ttlS, flush, target: name }
+  const srv: DnsRecord = { type: 'SRV', name, ttlS, flush, port, target: HOST }
+  const text: DnsRecord[] = txt ? [{ type: 'TXT', name, ttlS, flush, strings: txt.map((s) => Buffer.from(s)) }] : []
+  const a: DnsRecord = { type: 'A', name: HOST, ttlS, flush, address }
   return { ptr, srv, text, a, all: [ptr, srv, ...text, a] }
 }
 
 /** What a printer announces, taken whole. */
 function serviceOf(announced: Announced, own = false): Service | null {
   const table = createServiceTable()
-  const [key] = table.take(readDnsAnswer(answer(...recordsOf(announced).all)), own).touched
+  const [key] = table.take(readDnsAnswer(answer(...recordsOf(announced).all)), own ? OURSELVES : ANOTHER).touched
   return key === undefined ? null : table.service(key)
 }
 const found = (announced: Announced, own = false) => {
@@ -133,7 +138,7 @@ t.test('names with dots, subtypes and compressed names are read', async (t) => {
   const { all, ptr } = recordsOf({ type: IPP, port: 631 })
   const sub: DnsRecord = { ...(ptr as DnsRecord & { type: 'PTR' }), name: ['_universal', '_sub', ...IPP] }
   const table = createServiceTable()
-  const { touched } = table.take(readDnsAnswer(answer(...all, sub)), false)
+  const { touched } = table.take(readDnsAnswer(answer(...all, sub)), ANOTHER)
   t.same(table.service(touched[0]!)?.subtypes, ['_universal._sub._ipp._tcp'])
   const name = labels(RAW)
   const target = Buffer.concat([Buffer.from([1]), Buffer.from('A'), Buffer.from([0xc0, 12])])
@@ -163,7 +168,7 @@ t.test('whatever comes as a packet, reading it ends and throws nothing', async (
     .map(([at, byte, end]) => Buffer.from(good.map((b, i) => (i === at ? byte : b))).subarray(0, Math.max(end, 1)))
   const read = (bytes: Uint8Array) => {
     const table = createServiceTable()
-    for (const key of table.take(readDnsAnswer(bytes), false).touched) {
+    for (const key of table.take(readDnsAnswer(bytes), ANOTHER).touched) {
       const service = table.service(key)
       if (service) foundOf(service)
     }
@@ -177,33 +182,78 @@ t.test('whatever comes as a packet, reading it ends and throws nothing', async (
 t.test('what is missing is asked for, and a printer without a TXT record is taken as it is in the end', async (t) => {
   const { ptr, srv, a } = recordsOf({ address: '10.0.0.5' })
   const table = createServiceTable()
-  const [key] = table.take([ptr], false).touched
+  const [key] = table.take([ptr], ANOTHER).touched
   t.same(
     table.missing().questions.map(({ type }) => type),
     ['SRV', 'TXT'],
   )
-  table.take([srv], false)
+  table.take([srv], ANOTHER)
   t.same(
     table.missing().questions.map(({ type }) => type),
     ['TXT', 'A', 'AAAA'],
   )
-  t.same(table.take([a], false).touched, [key], 'an address that comes later makes it whole')
+  t.same(table.take([a], ANOTHER).touched, [key], 'an address that comes later makes it whole')
   t.equal(table.service(key!), null)
   table.missing()
   t.same(table.missing().whole, [key])
   t.match(table.service(key!), { port: 9100, addresses: ['10.0.0.5'] })
 })
 
+t.test('a host has the addresses that it tells now, on each interface for itself', async (t) => {
+  let nowMs = 0
+  const hosts = createHostTable(() => nowMs)
+  const tell = (on: string, ...addresses: string[]) => {
+    const records = addresses.map((address) => {
+      const type = address.includes(':') ? ('AAAA' as const) : ('A' as const)
+      return { type, name: HOST, ttlS: 120, flush: true, address }
+    })
+    return hosts.take(records, { own: false, on }).size > 0
+  }
+  t.ok(tell('eth0', '10.0.0.5', '10.0.0.6', 'fd00::5'))
+  nowMs += 500
+  t.notOk(tell('eth0', '10.0.0.6', '10.0.0.5'), 'what comes within a second belongs together')
+  nowMs += 2000
+  t.ok(tell('wlan0', '192.168.0.5'))
+  t.strictSame(
+    hosts.addresses(HOST),
+    ['10.0.0.5', '10.0.0.6', 'fd00::5', '192.168.0.5'],
+    'another link is another matter',
+  )
+  nowMs += 2000
+  t.ok(tell('eth0', '10.0.0.9'))
+  t.strictSame(hosts.addresses(HOST), ['fd00::5', '192.168.0.5', '10.0.0.9'], 'it has moved; its IPv6 address stays')
+  t.notOk(tell('wlan0', '192.168.0.5'))
+})
+
+t.test('a link-local IPv6 address is an address together with the interface it was heard on', async (t) => {
+  const hosts = createHostTable()
+  const link: AddressRecord = { type: 'AAAA', name: HOST, ttlS: 120, flush: true, address: 'fe80::1:2' }
+  hosts.take([link], { own: false, on: null })
+  t.strictSame(hosts.addresses(HOST), [], 'without one it leads nowhere')
+  hosts.take([link], { own: false, on: 'eth0' })
+  hosts.take([link], { own: false, on: 'wlan0' })
+  t.strictSame(hosts.addresses(HOST), ['fe80::1:2%eth0', 'fe80::1:2%wlan0'])
+  const service = { instance: 'x', type: '_ipp._tcp', subtypes: [], host: 'x.local', port: 631, txt: new Map() }
+  const at = (...addresses: string[]) => foundOf({ ...service, addresses })
+  t.match(at('fe80::1:2%eth0'), {
+    uri: 'ipp://[fe80::1:2%25eth0]:631/ipp/print',
+    localAddress: 'fe80::1:2%eth0',
+  })
+  t.equal(at('fe80::1:2%eth0', 'fd00::5')?.localAddress, 'fd00::5', 'one that can be routed is better')
+  t.equal(at('fe80::1:2%eth0', 'fd00::5', '10.0.0.5')?.localAddress, '10.0.0.5')
+  t.equal(at('fe80::1:2'), null)
+})
+
 t.test('thousands of invented services are not kept', async (t) => {
   const table = createServiceTable()
   const kept = new Set<string>()
   for (let i = 0; i < 5000; i++)
-    for (const key of table.take(recordsOf({ instance: `p${i}` }).all, true).touched) kept.add(key)
+    for (const key of table.take(recordsOf({ instance: `p${i}` }).all, OURSELVES).touched) kept.add(key)
   t.equal(kept.size, 2000)
 })
 
 const LOOPBACK = () => ({
-  lo: [{ family: 'IPv4', address: '127.0.0.1', netmask: '255.0.0.0' } as NetworkInterfaceInfo],
+  lo: [{ family: 'IPv4', address: '127.0.0.1', cidr: '127.0.0.1/8' } as NetworkInterfaceInfo],
 })
 
 /** A device on loopback that answers every question with these packets. */
@@ -255,10 +305,15 @@ t.test(
     device.say(answer(...recordsOf({ address: '127.0.0.1' }).all))
     await until(1)
     device.say(answer(recordsOf({ port: 9101 }).srv))
-    await until(2)
-    device.say(answer({ ...recordsOf({}).ptr, ttlS: 0 } as DnsRecord))
     await until(3)
-    t.same(heard, ['found tcp://127.0.0.1:9100', 'found tcp://127.0.0.1:9101', 'lost tcp://127.0.0.1:9101'])
+    device.say(answer({ ...recordsOf({}).ptr, ttlS: 0 } as DnsRecord))
+    await until(4)
+    t.same(heard, [
+      'found tcp://127.0.0.1:9100',
+      'lost tcp://127.0.0.1:9100',
+      'found tcp://127.0.0.1:9101',
+      'lost tcp://127.0.0.1:9101',
+    ])
   },
 )
 

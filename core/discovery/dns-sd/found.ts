@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { type Reach, reachOf } from '../../documents/addresses.ts'
 import { cleanText, type Facts } from '../../driver/facts.ts'
+import { hostInUri } from '../../printers/host.ts'
 import { readPrinterUri } from '../../printers/path.ts'
 import { deviceIdsOf, type Found } from '../source.ts'
 import type { Service } from './services.ts'
@@ -18,7 +19,7 @@ export function foundOf(service: Service): Found | null {
   if (port === 0 || address === null) return null
   const facts = factsOf(service)
   try {
-    const { uri } = readPrinterUri(uriOf(type, isIP(address) === 6 ? `[${address}]` : address, port, txt))
+    const { uri } = readPrinterUri(uriOf(type, hostInUri(address), port, txt))
     return {
       uri,
       facts,
@@ -48,11 +49,12 @@ function pathOf(rp = ''): string {
   return /^[\w!$%&'()*+,;=:@~./-]{1,200}$/.test(path) && !path.includes('..') ? path : ''
 }
 
-// IPv4 before IPv6, and what can be routed before what is of one link: those need a zone, which a URI has not.
+// IPv4 before IPv6, and what can be routed before what is of one link.
 const RANKS = [
   (address: string) => isIP(address) === 4 && reachOf(address) !== 'linkLocal',
   (address: string) => isIP(address) === 4,
   (address: string) => isIP(address) === 6 && reachOf(address) !== 'linkLocal',
+  (address: string) => isIP(address) === 6 && address.includes('%'),
 ]
 
 /** What stands for "this machine" or for nothing. */

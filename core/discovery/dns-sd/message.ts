@@ -7,6 +7,8 @@ interface Owned {
   readonly name: DnsName
   /** Seconds; 0: it is no longer so. */
   readonly ttlS: number
+  /** It stands for all that was said of this name before. */
+  readonly flush: boolean
 }
 export type DnsRecord = Owned &
   (
@@ -29,6 +31,7 @@ const TYPE_NAMES = new Map<number, DnsRecord['type']>(
 const INTERNET = 1
 // RFC 6762 section 10.2: the top bit of a record's class is the cache-flush bit.
 const CLASS_MASK = 0x7fff
+const FLUSH = 0x8000
 const HEADER_BYTES = 12
 const MAX_NAME_BYTES = 255
 const MAX_RECORDS = 1024
@@ -62,13 +65,13 @@ export function readDnsAnswer(bytes: Bytes): DnsRecord[] {
     for (let i = 0; i < Math.min(count, MAX_RECORDS); i++) {
       const { name, end } = readName(message, at)
       const type = TYPE_NAMES.get(message.readUInt16BE(end))
-      const inClass = message.readUInt16BE(end + 2) & CLASS_MASK
+      const ownClass = message.readUInt16BE(end + 2)
       const ttlS = message.readUInt32BE(end + 4)
       const from = end + 10
       at = from + message.readUInt16BE(end + 8)
       if (at > message.length) break
-      const data = type && inClass === INTERNET ? readData(message, type, from, at) : null
-      if (data) records.push({ name, ttlS, ...data })
+      const data = type && (ownClass & CLASS_MASK) === INTERNET ? readData(message, type, from, at) : null
+      if (data) records.push({ name, ttlS, flush: (ownClass & FLUSH) !== 0, ...data })
     }
   } catch (error) {
     // Damaged from here on; what came before it was whole.

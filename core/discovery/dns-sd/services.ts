@@ -1,5 +1,6 @@
-import { reachOf } from '../../documents/addresses.ts'
+import { isIP } from 'node:net'
 import { cleanText } from '../../driver/facts.ts'
+import { type AddressRecord, createHostTable, type Sender } from './hosts.ts'
 import { type DnsName, type DnsQuestion, type DnsRecord, nameKey } from './message.ts'
 
 /** One service of one device, with all that is needed to reach it. */
@@ -22,8 +23,10 @@ export interface ServiceTable {
   /** Gives the keys of the services that these records say something about, and of those that take their leave. */
   take(
     records: readonly DnsRecord[],
-    own: boolean,
+    from: Sender,
   ): { readonly touched: readonly string[]; readonly left: readonly string[] }
+  /** An interface is gone; gives the keys of the services that were reached there. */
+  leave(on: string): readonly string[]
   /** A service of which everything is known, or null. */
   service(key: string): Service | null
   /** What is still to be asked to make services whole; `whole`: those that are taken as they are, after many questions. */
@@ -47,7 +50,6 @@ const SEARCHED = new Map(SEARCH.map(({ name }) => [nameKey(name), name]))
 const TYPE_KEYS = new Map(SERVICE_TYPES.map((type) => [nameKey(labelsOf(type)), type as string]))
 
 const MOST_SERVICES = 2000
-const MOST_ADDRESSES = 16
 /** How often a service's missing parts are asked for. */
 const MOST_QUESTIONS = 3
 
@@ -62,7 +64,7 @@ interface Entry {
 
 export function createServiceTable(): ServiceTable {
   const entries = new Map<string, Entry>()
-  const hosts = new Map<string, Map<string, 'own' | 'other'>>()
+  const hosts = createHostTable()
 
   const entryOf = (name: DnsName): Entry | null => {
     const key = nameKey(name)
@@ -73,13 +75,15 @@ export function createServiceTable(): ServiceTable {
     entries.set(key, entry)
     return entry
   }
-  const addressesOf = (host: DnsName, most: number) => {
-    const key = nameKey(host)
-    const known = hosts.get(key)
-    if (known || hosts.size >= most) return known ?? null
-    const addresses = new Map<string, 'own' | 'other'>()
-    hosts.set(key, addresses)
-    return addresses
+  const servicesAt = (names: ReadonlySet<string>): string[] =>
+    names.size === 0
+      ? []
+      : [...entries].flatMap(([key, { srv }]) => (srv && names.has(nameKey(srv.target)) ? [key] : []))
+  /** A host that has told an IPv6 address alone may have the other kind, which is preferred. */
+  const addressQuestions = (name: DnsName): DnsQuestion[] => {
+    const known = hosts.addresses(name)
+    if (known.some((address) => isIP(address) === 4)) return []
+    return [{ name, type: 'A' }, ...(known.length === 0 ? [{ name, type: 'AAAA' } as const] : [])]
   }
   function takePointer({ name, target, ttlS }: DnsRecord & { type: 'PTR' }, left: Set<string>): string | null {
     const searched = SEARCHED.get(nameKey(name))
@@ -96,10 +100,10 @@ export function createServiceTable(): ServiceTable {
   }
 
   return {
-    take(records, own) {
+    take(records, from) {
       const touched = new Set<string>()
       const left = new Set<string>()
-      const spoken = new Set<string>()
+      const addresses: AddressRecord[] = []
       for (const record of records) {
         if (record.type === 'PTR') {
           const key = takePointer(record, left)
@@ -115,35 +119,25 @@ export function createServiceTable(): ServiceTable {
           if (record.type === 'SRV') entry.srv = { port: record.port, target: record.target }
           else entry.txt = readTxt(record.strings)
           touched.add(key)
-        } else {
-          const addresses = record.ttlS > 0 ? addressesOf(record.name, MOST_SERVICES) : hosts.get(nameKey(record.name))
-          if (!addresses) continue
-          const whose = own ? 'own' : (addresses.get(record.address) ?? 'other')
-          const news = record.ttlS === 0 ? addresses.has(record.address) : addresses.get(record.address) !== whose
-          if (!news || (record.ttlS > 0 && addresses.size >= MOST_ADDRESSES)) continue
-          if (record.ttlS === 0) addresses.delete(record.address)
-          else addresses.set(record.address, whose)
-          spoken.add(nameKey(record.name))
-        }
+        } else addresses.push(record)
       }
-      if (spoken.size > 0)
-        for (const [key, { srv }] of entries) if (srv && spoken.has(nameKey(srv.target))) touched.add(key)
+      for (const key of servicesAt(hosts.take(addresses, from))) touched.add(key)
       for (const key of left) touched.delete(key)
       return { touched: [...touched], left: [...left] }
     },
+    leave: (on) => servicesAt(hosts.leave(on)),
     service(key) {
       const entry = entries.get(key)
-      const addresses = entry?.srv && hosts.get(nameKey(entry.srv.target))
-      if (!entry?.srv || !entry.txt || !addresses?.size) return null
-      const usable = [...addresses].filter(([address, whose]) => whose === 'own' || !isLoopback(address))
-      if (usable.length === 0) return null
+      if (!entry?.srv || !entry.txt) return null
+      const addresses = hosts.addresses(entry.srv.target)
+      if (addresses.length === 0) return null
       return {
         instance: cleanText(entry.name[0]!, 63),
         type: entry.type,
         subtypes: [...entry.subtypes].sort(),
         host: cleanText(entry.srv.target.join('.')),
         port: entry.srv.port,
-        addresses: usable.map(([address]) => address),
+        addresses,
         txt: entry.txt,
       }
     },
@@ -153,7 +147,6 @@ export function createServiceTable(): ServiceTable {
       for (const [key, entry] of entries) {
         const { name, srv, txt } = entry
         const before = questions.length
-        const addresses = srv && hosts.get(nameKey(srv.target))
         if (entry.asked >= MOST_QUESTIONS) {
           if (!srv || txt) continue
           entry.txt = new Map()
@@ -161,8 +154,7 @@ export function createServiceTable(): ServiceTable {
         }
         if (!srv) questions.push({ name, type: 'SRV' })
         if (!entry.txt) questions.push({ name, type: 'TXT' })
-        if (srv && srv.port > 0 && !addresses?.size && entry.asked < MOST_QUESTIONS)
-          questions.push({ name: srv.target, type: 'A' }, { name: srv.target, type: 'AAAA' })
+        if (srv && srv.port > 0 && entry.asked < MOST_QUESTIONS) questions.push(...addressQuestions(srv.target))
         if (questions.length > before) entry.asked++
       }
       return { questions, whole }
@@ -170,9 +162,6 @@ export function createServiceTable(): ServiceTable {
     forget: (key) => void entries.delete(key),
   }
 }
-
-/** Another machine's loopback is not ours: whoever names it leads us to ourselves. */
-const isLoopback = (address: string) => reachOf(address) === 'loopback'
 
 const MOST_KEYS = 64
 

@@ -1,4 +1,5 @@
 import { readSerialSettings } from '../../links/serial-settings.ts'
+import { hostInUri, withoutZone } from '../../printers/host.ts'
 import type { LivePrinter } from '../../printers/live.ts'
 
 /** What CUPS prints with: a backend's URI, and whether the queue converts (`everywhere`) or passes bytes on (`raw`). */
@@ -17,10 +18,10 @@ const PASSED_ON = ['waiteof', 'contimeout', 'reserve', 'banner', 'format', 'orde
  */
 export function deviceOf({ address, record }: LivePrinter, connectSeconds: number): Device | null {
   const { scheme, connection } = address
-  const { pathname, searchParams } = new URL(record.uri)
+  const { pathname, searchParams } = new URL(withoutZone(record.uri).uri)
   const options = new URLSearchParams([...searchParams].filter(([name]) => PASSED_ON.includes(name)))
   if (!options.has('contimeout')) options.set('contimeout', String(connectSeconds))
-  const host = connection.host?.includes(':') ? `[${connection.host}]` : connection.host
+  const host = hostInUri(connection.host ?? '')
   const ipp = IPP_SCHEMES[scheme]
   if (ipp) return { uri: `${ipp}://${host}:${connection.port}${pathname === '/' ? '' : pathname}`, ppd: 'everywhere' }
   if (scheme === 'tcp') return { uri: `socket://${host}:${connection.port}/?${options}`, ppd: 'raw' }
