@@ -14,6 +14,7 @@ import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { startSnmpAgent } from '../../fixtures/virtual/snmp.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { runs } from '../fuzz.ts'
 import { anybody, deadPort, startRig } from './rig.ts'
 
 const ZEBRA: Facts = { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL', commandSet: ['ZPL'] }
@@ -397,7 +398,7 @@ t.test('however ways and records are mixed, no way is lost or registered twice',
         plan.displaced.every((r) => !touched.includes(r))
       )
     }),
-    { numRuns: 500 },
+    runs(500),
   )
 })
 

@@ -15,6 +15,7 @@ import { readPageRange, selectPages } from '../../core/documents/pages.ts'
 import { sniff } from '../../core/documents/sniff.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { SpoolStore } from '../../core/store/store.ts'
+import { runs } from '../fuzz.ts'
 
 const KIB = 1024
 const PDF_BYTES = Buffer.from('%PDF-1.7\n% as good as a PDF to whoever looks at the first bytes\n%%EOF\n')
@@ -273,6 +274,7 @@ t.test('base64 is read in both alphabets, with and without padding, white space 
         return 'bytes' in decoded && Buffer.from(decoded.bytes).equals(Buffer.from(bytes))
       },
     ),
+    runs(100),
   )
   t.end()
 })
@@ -290,6 +292,7 @@ t.test('base64 with any other character is refused where it stands', (t) => {
         return 'problem' in decoded && decoded.problem.includes(`character ${at + 1} is `)
       },
     ),
+    runs(100),
   )
   for (const text of ['QUJDR', 'QUJD=', 'QUI=QUI=', 'QQ=', 'Q===', 'QUJD\nR', '='])
     t.match(decodeBase64(text, 100), { problem: /base64/ }, text)

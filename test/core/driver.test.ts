@@ -32,6 +32,7 @@ import {
   viewBitmap,
 } from '../../core/driver/index.ts'
 import { supports } from '../../core/driver/options.ts'
+import { runs } from '../fuzz.ts'
 
 const bytes = (text: string) => Uint8Array.from(Buffer.from(text, 'latin1'))
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))
@@ -64,7 +65,7 @@ t.test('messages come whole however the bytes are split into reads', async (t) =
       const chunks = at.slice(1).map((end, i) => bytes(stream.slice(at[i], end)))
       return isDeepStrictEqual(heard(FRAMES, ...chunks).said, wanted)
     }),
-    { numRuns: 60 },
+    runs(60),
   )
 })
 
@@ -197,7 +198,7 @@ t.test('a device id that is damaged, endless or hostile throws nothing and stays
       const values = Object.values(readDeviceId(id)).flat().map(String)
       return values.every((value) => value.length <= 255 && !/[\x00-\x1f\x7f]/.test(value))
     }),
-    { numRuns: 200 },
+    runs(200),
   )
   t.equal(cleanText('a\u202eb\u200bc'), 'a b c')
 })
@@ -281,14 +282,14 @@ t.test('PackBits rows are the ones that printers are known to take', async (t) =
 })
 
 t.test('what is packed unpacks to itself', async () => {
-  const runs = fc.array(fc.tuple(fc.nat(255), fc.integer({ min: 1, max: 200 })), { maxLength: 8 })
+  const stretches = fc.array(fc.tuple(fc.nat(255), fc.integer({ min: 1, max: 200 })), { maxLength: 8 })
   const rows = fc.oneof(
     fc.uint8Array({ maxLength: 400 }),
-    runs.map((list) => Uint8Array.from(list.flatMap(([value, times]) => Array<number>(times).fill(value)))),
+    stretches.map((list) => Uint8Array.from(list.flatMap(([value, times]) => Array<number>(times).fill(value)))),
   )
   fc.assert(
     fc.property(rows, (row) => isDeepStrictEqual(unpackBits(packBits(row), row.length), row)),
-    { numRuns: 300 },
+    runs(300),
   )
 })
 
@@ -320,7 +321,7 @@ t.test('mirroring twice is doing nothing, at any width', async () => {
       const moved = getDot(once, 0, 0) === getDot(bitmap, width - 1, 0)
       return moved && isDeepStrictEqual(mirror(once).data, bitmap.data)
     }),
-    { numRuns: 100 },
+    runs(100),
   )
 })
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -304,3 +304,19 @@ async function sampleDocuments() {
     )),
   ]
 }
+
+t.test('every property is run on the inputs of a kept seed, and for a bounded time', (t) => {
+  const root = new URL('../', import.meta.url)
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
+  const count = (text: string, word: RegExp) => text.match(word)?.length ?? 0
+  let properties = 0
+  for (const name of files) {
+    const text = readFileSync(new URL(name, root), 'utf8')
+    const asserts = count(text, /\bfc\.assert\(/g)
+    properties += asserts
+    t.equal(count(text, /\bruns(<[^>]*>)?\(/g) >= asserts, true, name)
+    t.notMatch(text, /numRuns: \d/, name)
+  }
+  t.ok(properties > 20)
+  t.end()
+})

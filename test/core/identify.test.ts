@@ -11,6 +11,7 @@ import { drivers as shipped } from '../../drivers/index.ts'
 import { escposEngine } from '../../fixtures/virtual/escpos.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { runs } from '../fuzz.ts'
 import { anybody, deadPort, startRig } from './rig.ts'
 
 const hex = (text: string) => Buffer.from(text.replace(/\s+/g, ''), 'hex')
@@ -157,7 +158,7 @@ t.test('whatever comes for an answer, reading it throws nothing and what is kept
       const texts = Object.values(heard.facts).flat().map(String)
       return texts.every((text) => text.length <= 255 && !/\p{Cc}/u.test(text)) && !/[^\x20-\x7e]/.test(heard.heard)
     }),
-    { numRuns: 3000 },
+    runs(3000),
   )
 })
 

@@ -23,6 +23,7 @@ import {
 import { JOB_STATES, OPERATIONS, operationCode, operationName, STATUSES, statusName } from '../../core/ipp/tables.ts'
 import { type IppFault, startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { printerAttributes } from '../../fixtures/virtual/ipp-attributes.ts'
+import { runs } from '../fuzz.ts'
 
 const hex = (text: string) => Buffer.from(text.replace(/\s+/g, ''), 'hex')
 const ascii = (text: string) => Buffer.from(text).toString('hex')
@@ -243,7 +244,7 @@ t.test('any message comes back as it was, with the data behind it', async () => 
       if (!isDeepStrictEqual(came.message, structuredClone(wanted))) return false
       return encodeIpp(came.message).equals(sent) && Buffer.compare(came.data, data) === 0
     }),
-    { numRuns: 300 },
+    runs(300),
   )
 })
 
@@ -263,7 +264,7 @@ t.test('a message with changed bytes is read or refused, and nothing else', asyn
       }
       return true
     }),
-    { numRuns: 3000 },
+    runs(3000),
   )
   t.ok(refused > 300, 'and many of them are refused')
   fc.assert(
@@ -275,7 +276,7 @@ t.test('a message with changed bytes is read or refused, and nothing else', asyn
       }
       return true
     }),
-    { numRuns: 2000 },
+    runs(2000),
   )
 })
 

@@ -11,6 +11,7 @@ import { createServiceTable, type Service } from '../../core/discovery/dns-sd/se
 import { openMulticast } from '../../core/discovery/dns-sd/sockets.ts'
 import { createMdnsSource } from '../../core/discovery/mdns.ts'
 import type { Found, Watcher } from '../../core/discovery/source.ts'
+import { runs } from '../fuzz.ts'
 
 const IPP = ['_ipp', '_tcp', 'local']
 const RAW = ['_pdl-datastream', '_tcp', 'local']
@@ -175,8 +176,8 @@ t.test('whatever comes as a packet, reading it ends and throws nothing', async (
     dnsQuery(table.missing().questions)
     return true
   }
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), read), { numRuns: 500 })
-  fc.assert(fc.property(damaged, read), { numRuns: 2000 })
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), read), runs(500))
+  fc.assert(fc.property(damaged, read), runs(2000))
 })
 
 t.test('what is missing is asked for, and a printer without a TXT record is taken as it is in the end', async (t) => {

@@ -12,6 +12,7 @@ import type { PrinterRecord } from '../../core/printers/printer.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { SMALL_BYTES } from '../../core/store/small-documents.ts'
 import type { ApiKeyRecord, IdempotencyEntry, JobFilter, Store } from '../../core/store/store.ts'
+import { runs } from '../fuzz.ts'
 
 const STABLE = { stable: true }
 const LOOSE = { stable: false }
@@ -322,7 +323,7 @@ t.test('whatever is done in whatever order, the store answers as a plain list wo
         rmSync(folder, { recursive: true, force: true })
       }
     }),
-    { numRuns: 40 },
+    runs(40),
   )
 })
 

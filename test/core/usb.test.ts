@@ -15,6 +15,7 @@ import { readPrinterUri } from '../../core/printers/path.ts'
 import { drivers } from '../../drivers/index.ts'
 import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { createFakeUsb, type FakeUsbOptions, type FakeUsbPrinter } from '../../fixtures/virtual/usb.ts'
+import { runs } from '../fuzz.ts'
 import { askableEngine, FRAMES } from './link-checks.ts'
 
 const ZEBRA: FakeUsbOptions = {
@@ -93,6 +94,7 @@ t.test('the length of a device id is understood however it is sent', async (t) =
       const text = readDeviceIdAnswer(Buffer.from(bytes))
       return text === null || (text.length > 0 && text.length <= bytes.length)
     }),
+    runs(100),
   )
   const { scan } = await startBus({ ...ZEBRA, deviceId: '' })
   t.match((await scan())[0]?.facts, { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL' }, 'no id: the strings')

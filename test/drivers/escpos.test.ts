@@ -26,6 +26,7 @@ import { commandAt } from '../../fixtures/virtual/escpos-commands.ts'
 import { drawEscpos, drawReceipt } from '../../fixtures/virtual/escpos-picture.ts'
 import { createRealtimeScanner, type Realtime } from '../../fixtures/virtual/escpos-realtime.ts'
 import { startTcpPrinter, type VirtualPrinter } from '../../fixtures/virtual/tcp.ts'
+import { runs } from '../fuzz.ts'
 
 const printerWith = (facts: Facts, set: Partial<EscposTraits> = {}, report: Report | null = null) =>
   ({ facts, link: 'tcp', traits: { ...traitsOf(escpos, facts), ...set }, report }) as Printer<EscposTraits>
@@ -113,7 +114,7 @@ t.test('whatever the picture, its dots are never read as real-time commands', as
         if ([0x04, 0x05, 0x14].includes(bytes[at + 1]!)) throw new Error(`the beginning of a command at ${at}`)
     },
   )
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, runs(300))
   t.pass('no run found one')
 })
 
@@ -132,7 +133,7 @@ t.test('the picture differs by one dot at each place that would have been a comm
     }
     if (flipped > commands) throw new Error(`${flipped} dots for ${commands} commands`)
   })
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, runs(300))
   t.pass('no run found another')
 })
 
@@ -255,11 +256,13 @@ t.test('text is put in the code page that the printer is told, and never holds a
         return encodeText(text, codePage(charset)).every((byte) => byte >= 0x20 && byte !== 0x7f)
       },
     ),
+    runs(100),
   )
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.integer({ min: 5, max: 48 }), (text, columns) =>
       wrapText(text, columns).every((line) => encodeText(line, codePage('cp437')).length <= columns),
     ),
+    runs(100),
   )
 })
 

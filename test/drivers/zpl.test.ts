@@ -29,6 +29,7 @@ import { cutText, fieldData, textWidth, wrapText } from '../../drivers/zpl/pen.t
 import { askStatus, confirm } from '../../drivers/zpl/status.ts'
 import { startTcpPrinter, type VirtualPrinter } from '../../fixtures/virtual/tcp.ts'
 import { type ZplState, zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { runs } from '../fuzz.ts'
 
 const printerWith = (facts: Facts = {}, report: Report | null = null, own: Partial<ZplTraits> = {}) =>
   ({
@@ -66,7 +67,7 @@ t.test('pictures as run lengths', async (t) => {
       const data = Buffer.from(runLengths(bitmap)).toString('latin1')
       return !data.includes('!') && Buffer.from(decodeRunLengths(data, bitmap.bytesPerRow)).equals(bitmap.data)
     }),
-    { numRuns: 300 },
+    runs(300),
   )
   for (const length of [1, 2, 3, 19, 20, 21, 399, 400, 401, 419, 420, 421, 800, 1247]) {
     const row = Buffer.from(`${'A'.repeat(length)}${length % 2 ? 'B' : ''}5B`, 'hex')
@@ -108,7 +109,7 @@ t.test('no text from outside is a command, and what can be printed of it is', as
       const field = fieldData(text)
       return /^[ -}]*$/.test(field) && !/[\^~\\>]/.test(field) && decode(field) === cleanText(text)
     }),
-    { numRuns: 500 },
+    runs(500),
   )
   t.equal(fieldData('a^b~c_d'), 'a_5Eb_7Ec_5Fd')
   fc.assert(
@@ -116,6 +117,7 @@ t.test('no text from outside is a command, and what can be printed of it is', as
       const rows = wrapText(text, 20, width, 2)
       return rows.length <= 2 && [cutText(text, 20, width), ...rows].every((row) => textWidth(row, 20) <= width)
     }),
+    runs(100),
   )
 })
 

@@ -14,6 +14,7 @@ import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { runCommand } from '../../server/cli/index.ts'
 import { createGuessLimit, networkOf } from '../../server/limits.ts'
 import { anybody, startRig } from '../core/rig.ts'
+import { runs } from '../fuzz.ts'
 import { bench, ended } from './fake.ts'
 
 const limits = (change: Partial<Config['limits']>) => (config: Config) => ({
@@ -378,7 +379,7 @@ t.test('counting never throws, and does not depend on how a document is split', 
       for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
       return count(pieces) === count([bytes])
     }),
-    { seed: 20261121, numRuns: 500 },
+    runs(500),
   )
   t.pass()
 })
