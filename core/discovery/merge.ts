@@ -71,7 +71,9 @@ export function mergeFound(
   const free: Found[] = []
   for (const way of ways) {
     const at =
-      byUri.get(way.uri) ?? byPlace.get(placeOf({ address: readPrinterUri(way.uri), localAddress: way.localAddress }))
+      byUri.get(way.uri) ??
+      byPlace.get(placeOf({ address: readPrinterUri(way.uri), localAddress: way.localAddress })) ??
+      byPlace.get(portOf(way))
     if (!at) free.push(way)
     else if (at.record.discovered && !isQueue(way) && contradict(idsOfRecord(at.record), lastingOf(way))) {
       displaced.add(at.record)
@@ -233,6 +235,9 @@ function sharedFacts(ways: readonly Found[]): Facts {
 
 /** The name of the queue that a way leads to: the gateway's own queues have its printers' paths for names. */
 const queueOf = (uri: string): string => /^(?:cups:\/\/|ipps?:\/\/[^/]+\/printers\/)([^/?]+)$/.exec(uri)?.[1] ?? ''
+
+/** The other name of a serial port: the one that it has only while it is plugged in. */
+const portOf = ({ uri, localAddress }: Found): string => (uri.startsWith('serial:') ? `serial://${localAddress}` : '')
 
 const portsDiffer = (address: Address, way: Found) =>
   address.connection.port !== readPrinterUri(way.uri).connection.port

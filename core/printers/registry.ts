@@ -189,8 +189,12 @@ export async function createPrinterRegistry({
     },
     merge: createMerge({ printers, register, rewrite, keep, shareLane, freePath, now }),
     lost(uri) {
-      const printer = byUri.get(uri)
-      if (printer?.lane.idle) printer.reachable = false
+      const place = uri.split('?')[0]!
+      // A serial port is one whatever settings a person has named it with.
+      const there = uri.startsWith('serial:')
+        ? [...printers.values()].filter(({ address }) => address.uri.split('?')[0] === place)
+        : [byUri.get(uri)]
+      for (const printer of there) if (printer?.lane.idle) printer.reachable = false
     },
     async learn(printer, facts) {
       await rewrite(printer, { ...printer.record, facts: { ...printer.record.facts, ...facts } })

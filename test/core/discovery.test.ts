@@ -361,6 +361,18 @@ t.test('a printer that people named by its host name is not found a second time 
   t.match(changed[0]?.next, { uri: 'tcp://printer.example:9100', facts: ZEBRA })
 })
 
+t.test('a serial port that people named is the same by its other name, whatever its settings', async (t) => {
+  const found = way('serial:///dev/serial/by-id/usb-FTDI-if00', {}, { printer: false, localAddress: '/dev/ttyUSB0' })
+  for (const uri of ['serial:///dev/ttyUSB0?baud=38400', 'serial:///dev/serial/by-id/usb-FTDI-if00?flow=rtscts']) {
+    const mine = record(uri, { discovered: false })
+    const { changed, passedOver } = mergeFound([found], [known(mine, readPrinterUri(uri).connection.device)])
+    t.same(passedOver, [], uri)
+    t.equal(changed[0]?.next.uri, readPrinterUri(uri).uri)
+  }
+  const other = record('serial:///dev/ttyUSB1', { discovered: false })
+  t.same(mergeFound([found], [known(other, '/dev/ttyUSB1')]).changed, [])
+})
+
 t.test('however ways and records are mixed, no way is lost or registered twice', async () => {
   const some = fc.record({
     host: fc.integer({ min: 1, max: 4 }).map((n) => `10.0.0.${n}`),

@@ -1,9 +1,10 @@
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { type SerialPortInfo, serialSource } from '../../core/discovery/serial.ts'
-import type { Found } from '../../core/discovery/source.ts'
+import type { Found, Watcher } from '../../core/discovery/source.ts'
 import { readSerialSettings } from '../../core/links/serial-settings.ts'
 import { readPrinterUri } from '../../core/printers/path.ts'
 
@@ -85,6 +86,56 @@ t.test('serial ports are found with who made them; an adapter is offered, and is
   t.equal(found[1]?.facts.serialNumber, undefined, "an adapter's number is not the printer's")
 })
 
+t.test('ports are listed only when names have come; what goes is told by every name that it had', async (t) => {
+  let names = ['/dev/ttyS0']
+  let listed = 0
+  const zebra = { path: '/dev/ttyACM0', manufacturer: 'Zebra Technologies', serialNumber: 'D2J2048', vendorId: '0a5f' }
+  const list = async () => {
+    listed++
+    return [{ path: '/dev/ttyS0' }, zebra]
+  }
+  let looks = 0
+  const source = serialSource({
+    list,
+    names: async () => {
+      looks++
+      return names
+    },
+    everyMs: 5,
+  })
+  const heard: string[] = []
+  const over = new AbortController()
+  const watcher: Watcher = {
+    found: ({ uri, printer }) => void heard.push(`found ${uri}${printer ? '' : ', perhaps'}`),
+    lost: (uri) => void heard.push(`lost ${uri}`),
+    failed: (error) => void heard.push(error.message),
+  }
+  await source.watch!(watcher, over.signal)
+  const until = async (holds: () => boolean) => {
+    for (let i = 0; i < 1000 && !holds(); i++) await sleep(5)
+  }
+  await until(() => looks > 5)
+  t.equal(listed, 0, 'nothing has changed')
+  names = ['/dev/ttyS0', '/dev/ttyS1', '/dev/ttyACM0']
+  await until(() => heard.length >= 2)
+  names = ['/dev/ttyS0']
+  await until(() => heard.length >= 4)
+  over.abort()
+  const before = looks
+  names = []
+  await sleep(50)
+  t.ok(looks <= before + 1, 'and it ends when nobody listens any more')
+  t.equal(listed, 1)
+  t.strictSame(heard, [
+    'found serial:///dev/ttyACM0',
+    'found serial:///dev/ttyS1, perhaps',
+    'lost serial:///dev/ttyS1',
+    'lost serial:///dev/ttyACM0',
+  ])
+})
+
 t.test('the ports of this machine can be listed, or there is nothing to list them', async (t) => {
-  t.ok(Array.isArray(await serialSource().scan(new AbortController().signal)))
+  const source = serialSource()
+  t.ok(Array.isArray(await source.scan(new AbortController().signal)))
+  await source.watch!({ found: () => {}, lost: () => {}, failed: (error) => t.error(error) }, AbortSignal.abort())
 })
