@@ -4,11 +4,18 @@ import { access, readdir, readFile, stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { DoctorFinding } from './examine.ts'
+import type { DoctorFinding, Places } from './examine.ts'
+import { isGateway } from './port.ts'
 
 /** Data folder, keys, port, mDNS and USB rights. */
-export async function examineMachine(config: Config): Promise<DoctorFinding[]> {
-  const parts = [examineDisk(config), examineKeys(config), examinePort(config), examineMdns(config), examineUsb(config)]
+export async function examineMachine(config: Config, places: Places): Promise<DoctorFinding[]> {
+  const parts = [
+    examineDisk(config),
+    examineKeys(config),
+    examinePort(config),
+    examineMdns(config, places),
+    examineUsb(config, places),
+  ]
   return (await Promise.all(parts)).flat()
 }
 
@@ -59,25 +66,28 @@ async function examineKeys({ data, auth }: Config): Promise<DoctorFinding> {
   )
 }
 
-function examinePort({ server: { host, port } }: Config): Promise<DoctorFinding> {
-  const where = `${port} on ${host}`
+async function examinePort({ server }: Config): Promise<DoctorFinding> {
+  const where = `${server.port} on ${server.host}`
+  const code = await openingFails(server.port, server.host)
+  if (code === null) return finding('Port', 'good', `${where} is free`)
+  if (code === 'EADDRINUSE')
+    return (await isGateway(server))
+      ? finding('Port', 'good', `${where} is the running gateway's`)
+      : finding('Port', 'change', `${where} is in use by something else`, 'End that, or choose another server.port.')
+  const remedy =
+    code === 'EACCES' ? 'Choose a port above 1023, or let root open it.' : 'Correct server.host and server.port.'
+  return finding('Port', 'change', `${where} cannot be opened (${code})`, remedy)
+}
+
+function openingFails(port: number, host: string): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'EADDRINUSE')
-        return resolve(finding('Port', 'note', `${where} is in use; that is right while the gateway runs`))
-      const remedy =
-        code === 'EACCES' ? 'Choose a port above 1023, or let root open it.' : 'Correct server.host and server.port.'
-      resolve(finding('Port', 'change', `${where} cannot be opened (${code})`, remedy))
-    })
-    server.listen(port, host, () => server.close(() => resolve(finding('Port', 'good', `${where} is free`))))
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'unknown'))
+    server.listen(port, host, () => server.close(() => resolve(null)))
   })
 }
 
-// RFC 6762: port 5353, shared by all who ask on a machine.
-const MDNS_PORT = 5353
-
-async function examineMdns({ discovery }: Config): Promise<DoctorFinding[]> {
+async function examineMdns({ discovery }: Config, { mdnsPort }: Places): Promise<DoctorFinding[]> {
   if (!discovery.mdns) return []
   return new Promise((resolve) => {
     const socket = createSocket({ type: 'udp4', reuseAddr: true })
@@ -90,27 +100,26 @@ async function examineMdns({ discovery }: Config): Promise<DoctorFinding[]> {
         finding(
           'mDNS',
           'change',
-          `port ${MDNS_PORT} cannot be shared (${code}), so that no printer is found by itself`,
-          'See who has it alone (ss -ulpn sport = :5353) and let it share, or set discovery.mdns to false.',
+          `port ${mdnsPort} cannot be shared (${code}), so that no printer is found by itself`,
+          `See who has it alone (ss -ulpn sport = :${mdnsPort}) and let it share, or set discovery.mdns to false.`,
         ),
       ),
     )
-    socket.bind({ port: MDNS_PORT, exclusive: false }, () =>
-      end(finding('mDNS', 'good', `port ${MDNS_PORT} can be shared; a firewall must let UDP ${MDNS_PORT} through`)),
+    socket.bind({ port: mdnsPort, exclusive: false }, () =>
+      end(finding('mDNS', 'good', `port ${mdnsPort} can be shared; a firewall must let UDP ${mdnsPort} through`)),
     )
   })
 }
 
 const USB_CLASS_PRINTER = '07'
-const DEVICES = '/sys/bus/usb/devices'
 
 /** Linux: whether the device nodes of USB printers may be opened. */
-async function examineUsb({ discovery }: Config): Promise<DoctorFinding[]> {
+async function examineUsb({ discovery }: Config, { usbDevices, usbNodes }: Places): Promise<DoctorFinding[]> {
   if (!discovery.usb) return []
-  const names = await readdir(DEVICES).catch(() => null)
+  const names = await readdir(usbDevices).catch(() => null)
   if (!names) return [finding('USB', 'note', 'this machine shows no USB bus')]
   const text = (...parts: string[]) =>
-    readFile(join(DEVICES, ...parts), 'utf8').then(
+    readFile(join(usbDevices, ...parts), 'utf8').then(
       (found) => found.trim(),
       () => '',
     )
@@ -122,7 +131,7 @@ async function examineUsb({ discovery }: Config): Promise<DoctorFinding[]> {
   return Promise.all(
     printers.map(async (name) => {
       const number = async (file: string) => (await text(name, file)).padStart(3, '0')
-      const node = `/dev/bus/usb/${await number('busnum')}/${await number('devnum')}`
+      const node = join(usbNodes, await number('busnum'), await number('devnum'))
       const model = (await text(name, 'product')) || name
       const open = await access(node, constants.R_OK | constants.W_OK).then(
         () => true,
