@@ -14,7 +14,7 @@ import { anybody, startRig } from './rig.ts'
 const ZEBRA = { vendor: 0x0a5f, product: 0x0166, serialNumber: 'D2J2048', deviceId: 'MFG:Zebra;CMD:ZPL;MDL:ZD421;' }
 const LABEL = '^XA^FO50,50^A0N,60,60^FDHello^FS^XZ'
 
-async function startUsbRig(t: Test, settings: { readonly jobs?: Partial<Config['jobs']> } = {}) {
+async function startUsbRig(t: Test, settings: { readonly [S in 'jobs' | 'discovery']?: Partial<Config[S]> } = {}) {
   const fake = createFakeUsb()
   const bus = createUsbBus({ load: async () => fake.usb, sysfs: '/nowhere' })
   const rig = await startRig(t, { ...settings, usb: bus, sources: [usbSource({ bus, settleMs: 5, againMs: 50 })] })
@@ -130,4 +130,60 @@ t.test('a printer that has stopped and taken no byte is said not to have printed
   const again = await print(path, Buffer.alloc(100, 'y'), { idempotencyKey: 'order 7' })
   t.match(again, { outcome: 'completed', replayed: false }, 'its key was freed')
   t.equal(zebra.printed.toString(), 'y'.repeat(100))
+})
+
+t.test('a Brother in Editor Lite mode is refused with the remedy, also a model that nobody knows', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t)
+  const disk = { vendor: 0x04f9, interfaces: [[[8, 6, 80] as [number, number, number]]] }
+  const models = [
+    plug(rawEngine(), { ...disk, product: 0x20a0, serialNumber: '000A1', productName: 'QL-820NWB' }),
+    plug(rawEngine(), { ...disk, product: 0x20fe, serialNumber: '000B1', productName: 'QL-1999' }),
+    plug(rawEngine(), { ...disk, product: 0x20ff }),
+  ]
+  await gateway.discover()
+  const printers = gateway.printers(anybody)
+  t.same(printers.map(({ path }) => path).sort(), ['usb_04f9_20ff_1-3', 'usb_sn_000A1', 'usb_sn_000B1'])
+  for (const { path, status, statusText, why } of printers) {
+    t.equal(status, 'stopped', path)
+    t.match(statusText, /Editor Lite mode and plays a disk: hold its Editor Lite button/)
+    t.match(why, /It is not printed to: it is in Editor Lite mode/)
+    t.match(await print(path, 'label').catch((error: Error) => error), {
+      code: 'PRINTER_REFUSED',
+      message: /hold its Editor Lite button/,
+    })
+  }
+  t.same(
+    models.map(({ log, printed }) => [log.length, printed.length]),
+    [0, 0, 0].map(() => [0, 0]),
+    'none of them was taken or sent a byte',
+  )
+})
+
+t.test('of several printers alike without serial numbers, each prints its own jobs and goes by itself', async (t) => {
+  const { plug, gateway, print } = await startUsbRig(t, { discovery: { onStart: true } })
+  const alike = { vendor: 0x0416, product: 0x5011, deviceId: 'MFG:Printer;MDL:POS-80;CMD:ESC/POS;' }
+  const pluggedIn = [1, 2, 3].map((port) => plug(escposEngine(), { ...alike, ports: [port] }))
+  const paths = [1, 2, 3].map((port) => `usb_0416_5011_1-${port}`)
+  const printers = () => [...gateway.printers(anybody)].sort((a, b) => a.path.localeCompare(b.path))
+  for (let i = 0; i < 500 && printers().length < 3; i++) await sleep(10)
+  t.match(
+    printers(),
+    paths.map((path) => ({ path, identity: 'weak', deviceId: null, driver: 'escpos' })),
+  )
+  const outcomes = await Promise.all(paths.map((path) => print(path, Buffer.from(`for ${path}\n`))))
+  for (const [i, { outcome }] of outcomes.entries()) {
+    t.equal(outcome, 'completed')
+    t.match(pluggedIn[i]?.printed.toString(), `for ${paths[i]}`)
+  }
+  const statuses = () => printers().map(({ status }) => status === 'offline')
+  const until = async (offline: readonly boolean[]) => {
+    for (let i = 0; i < 500 && `${statuses()}` !== `${offline}`; i++) await sleep(10)
+    t.strictSame(statuses(), offline)
+  }
+  pluggedIn[1]!.unplug()
+  await until([false, true, false])
+  const back = plug(escposEngine(), { ...alike, ports: [2] })
+  await until([false, false, false])
+  t.equal((await print(paths[1]!, Buffer.from('again\n'))).outcome, 'completed')
+  t.match(back.printed.toString(), 'again')
 })

@@ -96,6 +96,19 @@ t.test('the length of a device id is understood however it is sent', async (t) =
     }),
     runs(100),
   )
+  // Longer than 255 bytes, as ids with a long list of languages are, and as short as they come.
+  for (const text of [`MFG:x;MDL:y;CMD:${'PCL,'.repeat(75)};`, 'MFG:x;MDL:y;', 'MFG:x;MDL:y;CMD:ZPL']) {
+    const whole = text.length + 2
+    const lengths = [
+      [whole >> 8, whole & 255],
+      [whole & 255, whole >> 8],
+      [text.length >> 8, text.length & 255],
+      [0, 0],
+      [255, 255],
+    ]
+    for (const length of lengths)
+      t.equal(readDeviceIdAnswer(Buffer.concat([Uint8Array.from(length), Buffer.from(text)])), text, `${length}`)
+  }
   const { scan } = await startBus({ ...ZEBRA, deviceId: '' })
   t.match((await scan())[0]?.facts, { make: 'Zebra Technologies', model: 'ZTC ZD421-203dpi ZPL' }, 'no id: the strings')
 })
