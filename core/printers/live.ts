@@ -62,6 +62,8 @@ export interface LivePrinter {
   mib: Report | null
   /** Its CUPS queue; null: it has none, or it was not looked at. */
   queue: QueueState | null
+  /** CUPS cannot print on it, which it is not asked again. */
+  undrivable: boolean
   /** Whether it answered when it was last asked; null: not asked yet. */
   answers: boolean | null
   /** When it was last really asked, milliseconds since the epoch. */

@@ -64,6 +64,7 @@ export async function createPrinterRegistry({
       report: null,
       mib: null,
       queue: null,
+      undrivable: false,
       answers: null,
       askedAt: null,
       reachable: null,

@@ -28,6 +28,7 @@ export function withQueue(conditions: readonly Condition[], queue: QueueState | 
 /** Who carries the printer's jobs, through which queue, and what that keeps the gateway from. */
 export function spoolingOf(printer: LivePrinter, config: Config): string {
   if (spoolerOf(printer, config) === 'direct') return 'The gateway prints on it itself.'
+  if (printer.undrivable) return 'CUPS has no driver that suits it: the gateway prints on it itself.'
   const { queue, address } = printer
   const asked = wantedPreflight(printer, config)
   const has = address.link === 'usb' ? 'the USB device' : 'the serial port'

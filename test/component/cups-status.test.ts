@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { anybody } from '../core/rig.ts'
 import { privateCupsd, queueOf, startGateway, startSink, usual } from './cups-rig.ts'
 
@@ -79,6 +80,22 @@ t.test('a queue that was changed by hand is said to be', usual, async (t) => {
   const theirs = await gateway.printer('cups_theirs', anybody)
   t.match(theirs, { spooler: 'cups', queue: { name: 'theirs', byHand: true } })
   t.notMatch(theirs.spooling, /not asked/)
+})
+
+t.test('a printer that CUPS cannot print on says who does', usual, async (t) => {
+  const cupsd = await privateCupsd(t, { policy: 'usual', devices: [] })
+  const printer = await startIppPrinter({ attributes: { 'pwg-raster-document-resolution-supported': null } })
+  t.teardown(() => printer.close())
+  const { gateway } = await startGateway(t, { url: `unix://${cupsd.socket}`, printers: [{ uri: printer.uri }] })
+  const { outcome, job } = await gateway.testPrint({ target: printer.uri, media: null, caller: anybody })
+  t.match({ outcome, job }, { outcome: 'completed', job: { evidence: 'confirmed', cupsJobId: null } })
+  const path = gateway.printers(anybody)[0]!.path
+  t.match(await gateway.printer(path, anybody), {
+    spooler: 'cups',
+    queue: null,
+    spooling: 'CUPS has no driver that suits it: the gateway prints on it itself.',
+  })
+  t.equal(await cupsd.queue(path), null, 'no queue is left behind')
 })
 
 t.test('a USB printer in the hands of CUPS is printed on without being asked, and says why', usual, async (t) => {

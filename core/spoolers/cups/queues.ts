@@ -46,8 +46,6 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
   const said = new Set<string>()
   /** What has been made, by name: settings are read once. */
   const made = new Map<string, string>()
-  /** Printers, by path, that CUPS cannot print on. */
-  const undrivable = new Set<string>()
 
   const settingOf = (name: string) => `cups.queue.${name}`
   async function madeFor(name: string): Promise<string | null> {
@@ -97,7 +95,7 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
   }
 
   async function make(printer: LivePrinter, found: Queue | null): Promise<Queue | null> {
-    if (undrivable.has(printer.record.path)) return null
+    if (printer.undrivable) return null
     if (printer.address.scheme === 'cups') return found
     const name = queueName(printer)
     if (found && !found.ours && found.deviceUri !== deviceOf(printer, connectSeconds)?.uri) {
@@ -118,9 +116,12 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     return null
   }
 
-  function giveUp({ record: { path } }: LivePrinter): void {
-    undrivable.add(path)
-    log.warn({ printer: path }, 'CUPS has no driver that suits this printer; the gateway prints on it itself')
+  function giveUp(printer: LivePrinter): void {
+    printer.undrivable = true
+    log.warn(
+      { printer: printer.record.path },
+      'CUPS has no driver that suits this printer; the gateway prints on it itself',
+    )
   }
 
   async function remove(name: string): Promise<void> {
