@@ -172,7 +172,7 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
       return running
     },
     start() {
-      for (const source of sources) {
+      const watching = sources.map(async (source) => {
         const watcher = {
           found(found: Found) {
             pending.push({ source: source.name, found })
@@ -184,9 +184,13 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
           },
           failed: (error: Error) => failed(source.name, error),
         }
-        source.watch?.(watcher, stop.signal).catch((error: Error) => stop.signal.aborted || failed(source.name, error))
-      }
-      void discovery.search()
+        await source.watch?.(watcher, stop.signal).catch((error: Error) => stop.signal.aborted || watcher.failed(error))
+      })
+      // Who comes before it is watched is found by the search after that: by one of its own, whatever runs already.
+      const late = sleep(timeoutMs, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      void Promise.race([Promise.all(watching), late])
+        .then(() => running)
+        .then(() => (stop.signal.aborted ? undefined : discovery.search()))
     },
     get last() {
       return last

@@ -195,7 +195,9 @@ export async function createPrinterRegistry({
       const there = uri.startsWith('serial:')
         ? [...printers.values()].filter(({ address }) => address.uri.split('?')[0] === place)
         : [byUri.get(uri)]
-      for (const printer of there) if (printer?.lane.idle) printer.reachable = false
+      // What is unplugged is gone, whatever it was doing; who takes leave of a network and prints has not gone yet.
+      const isCertain = /^(usb|serial):/.test(uri)
+      for (const printer of there) if (printer && (isCertain || printer.lane.idle)) printer.reachable = false
     },
     async learn(printer, facts) {
       await rewrite(printer, { ...printer.record, facts: { ...printer.record.facts, ...facts } })
