@@ -6,6 +6,7 @@ import type { Found } from '../../core/discovery/source.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
 import { anybody } from '../core/rig.ts'
 import { privateCupsd, queueOf, startGateway, startSink, usual } from './cups-rig.ts'
+import { labIsMissing } from './lab.ts'
 
 t.setTimeout(150_000)
 
@@ -89,6 +90,30 @@ t.test('jobs to a queue and to its device never overlap', usual, async (t) => {
   t.equal(printer.connections.mostAtOnce, 1)
 })
 
+async function scan(url: string): Promise<Found[]> {
+  const ways: Found[] = []
+  const found = createCupsSource({ url }).scan(AbortSignal.timeout(20_000)) as AsyncIterable<Found>
+  for await (const way of found) ways.push(way)
+  return ways
+}
+
+const noNamespace = labIsMissing([])
+if (noNamespace && process.env.REQUIRE_COMPONENTS) throw new Error(noNamespace)
+
+t.test(
+  'with every backend that CUPS ships, and no network, its queues are found and nothing else is taken for a printer',
+  { ...usual, skip: usual.skip || (noNamespace ?? false) },
+  async (t) => {
+    const cupsd = await privateCupsd(t, { policy: 'usual', alone: true })
+    await cupsd.lpadmin('-p', 'office', '-E', '-v', 'socket://192.0.2.1:9100', ...PCL)
+    t.same(
+      (await scan(`unix://${cupsd.socket}`)).map(({ uri }) => uri),
+      ['cups://office'],
+    )
+    t.ok((await cupsd.devices()).includes('socket'), 'they were asked: each that finds nothing names itself')
+  },
+)
+
 t.test('devices that CUPS sees are printers where it tells them', usual, async (t) => {
   const stranger = createServer().listen(0, '127.0.0.1')
   await once(stranger, 'listening')
@@ -104,12 +129,6 @@ t.test('devices that CUPS sees are printers where it tells them', usual, async (
       'direct usb://Nobody/Nothing "Unknown" "Unknown" "" ""',
     ],
   })
-  const scan = async (url: string) => {
-    const ways: Found[] = []
-    for await (const way of createCupsSource({ url }).scan(AbortSignal.timeout(20_000)) as AsyncIterable<Found>)
-      ways.push(way)
-    return ways
-  }
   const seen = await scan(`unix://${cupsd.socket}`)
   t.match(
     seen.find(({ uri }) => uri.startsWith('usb:')),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { type Config, loadConfig, type PrinterEntry } from '../../core/config.ts'
 import { createGateway } from '../../core/create-gateway.ts'
-import type { IppAttribute, IppTag } from '../../core/driver/index.ts'
+import { type IppAttribute, type IppTag, ippTexts } from '../../core/driver/index.ts'
 import type { PrintRequest } from '../../core/gateway.ts'
 import { openIpp } from '../../core/ipp/client.ts'
 import type { IppOperation } from '../../core/ipp/tables.ts'
@@ -63,6 +63,11 @@ function administrator(t: Test, { socket }: PrivateCupsd) {
     async queue(queue: string) {
       const answer = await client.request('Get-Printer-Attributes', { printerUri: printerUri(queue) })
       return answer.all('printer')[0] ?? null
+    },
+    /** The URIs of what the backends tell when they are asked for devices. */
+    async devices() {
+      const answer = await client.request('CUPS-Get-Devices', { printerUri: null, path: '/' })
+      return answer.all('printer').flatMap((device) => ippTexts(device, 'device-uri'))
     },
     async jobs() {
       const operation = { 'which-jobs': one('keyword', 'all'), 'requested-attributes': one('keyword', 'all') }

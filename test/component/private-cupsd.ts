@@ -38,6 +38,8 @@ export interface CupsdOptions {
   readonly dirtyCleanSeconds?: number
   /** The devices that are told when they are asked for, as a backend tells them; default: those of Debian's backends. */
   readonly devices?: readonly string[]
+  /** It reaches no network, in a namespace of its own; it is spoken to on its socket only. */
+  readonly alone?: boolean
 }
 
 const OPEN = `<Policy default>
@@ -92,6 +94,7 @@ export async function startCupsd({
   policy = 'open',
   dirtyCleanSeconds = 0,
   devices,
+  alone = false,
 }: CupsdOptions = {}): Promise<PrivateCupsd> {
   const folder = await mkdtemp(join(tmpdir(), 'cupsd-'))
   await chmod(folder, 0o755)
@@ -102,7 +105,7 @@ export async function startCupsd({
   let child: ChildProcess | null = null
 
   const answers = async () => {
-    const client = openIpp(`ipp://127.0.0.1:${port}/`, { connectMs: 500, answerMs: 1_000 })
+    const client = openIpp('ipp://localhost/', { socketPath: socket, connectMs: 500, answerMs: 1_000 })
     try {
       await client.request('CUPS-Get-Printers', { printerUri: null })
       return true
@@ -114,7 +117,8 @@ export async function startCupsd({
   }
   async function start(): Promise<void> {
     const files = ['-c', join(folder, 'cupsd.conf'), '-s', join(folder, 'cups-files.conf')]
-    child = spawn(PROGRAM, ['-f', ...files], { stdio: 'ignore' })
+    const [program, ...argv] = [...(alone ? ALONE : []), PROGRAM, '-f', ...files]
+    child = spawn(program!, argv, { stdio: 'ignore' })
     for (let round = 0; !(await answers()); round++) {
       if (child.exitCode !== null || round > 100) throw new Error(`cupsd does not start: ${await log()}`)
       await sleep(50)
@@ -160,6 +164,10 @@ interface Settings {
   readonly serverBin: string
 }
 
+// Each of these becomes the next, so that its process is cupsd's. By the bus avahi would search in its place.
+const WITHOUT_NETWORK = 'ip link set lo up && if [ -d /run/dbus ]; then mount -t tmpfs none /run/dbus; fi && exec "$@"'
+const ALONE = ['unshare', '-n', '-m', 'sh', '-c', WITHOUT_NETWORK, 'sh']
+
 const SERVER_BIN = '/usr/lib/cups'
 // Asked for devices, these say one line of themselves and send nothing; snmp, dnssd and others search the network.
 const QUIET = ['socket', 'lpd', 'ipp', 'ipps', 'http', 'serial']
@@ -202,6 +210,7 @@ async function writeConfiguration(
     AccessLog: 'access_log',
     ErrorLog: 'error_log',
     PageLog: 'page_log',
+    Printcap: 'printcap',
   }
   const files = [
     'SystemGroup root',
