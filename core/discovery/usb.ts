@@ -35,11 +35,12 @@ export function usbSource({ bus, settleMs = 300, againMs = 2000 }: UsbSourceOpti
   }
 
   async function watch(watcher: Watcher, signal: AbortSignal): Promise<void> {
-    let present = new Map((await look(bus.identity, signal)).map((found) => [found.uri, found]))
+    const lookNow = async () => new Map((await look(bus.identity, signal)).map((found) => [found.uri, found]))
+    let present = new Map<string, Found>()
     let timer: NodeJS.Timeout | undefined
     let looking = Promise.resolve()
     const compare = async () => {
-      const now = new Map((await look(bus.identity, signal)).map((found) => [found.uri, found]))
+      const now = await lookNow()
       if (signal.aborted) return
       const before = present
       present = now
@@ -65,6 +66,11 @@ export function usbSource({ bus, settleMs = 300, againMs = 2000 }: UsbSourceOpti
       signal,
     )
     signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+    // Only now, so that nothing comes or goes between this look and what is told from then on.
+    looking = lookNow().then((now) => {
+      present = now
+    })
+    await looking
   }
 
   return { name: 'usb', scan: (signal) => look(bus.identify, signal), watch }
