@@ -77,6 +77,8 @@ function createMember({ deadlineMs, idleMs, memoryMb, growthMb, ...limits }: Poo
     gone()
     if (idle) clearTimeout(idle)
     pending?.reject(broken)
+    // Whoever waits for its end would wait for ever in a process that has nothing else to do, and ends before.
+    worker.ref()
     return worker.terminate()
   }
 
@@ -101,7 +103,7 @@ function createMember({ deadlineMs, idleMs, memoryMb, growthMb, ...limits }: Poo
       pending = null
       clearTimeout(timer)
       clearInterval(watch)
-      worker.unref()
+      if (!broken) worker.unref()
     }
   }
 
