@@ -58,7 +58,7 @@ t.test('a job that is taken up is seen as it is, and can be canceled', usual, as
   t.equal((await cupsd.jobs()).find((job) => job['job-id']?.values[0] === 2)!['job-state']?.values[0], 7)
   printer.fault(null)
   t.match(await third.until(next, hasEnded), { state: 'completed' })
-  t.equal(texts().at(-1), 'next')
+  t.ok(texts().includes('next'))
 })
 
 for (const way of ['killed', 'stopped'] as const)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { samplePdf } from '../../fixtures/documents/sample.ts'
-import { addIpp, addRaw, addZpl, printed } from './printers-there.ts'
+import { addIpp, addRaw, addZpl, isSamePdf, printed } from './printers-there.ts'
 import { isError, isInvalid, isPrinted } from './shapes.ts'
 import { RAW, type Stand } from './stand.ts'
 
@@ -56,7 +56,7 @@ export function documents(t: Test, stand: Stand): void {
     }
     for (const { document, format } of await office.waitForJobs(2)) {
       t.equal(format, 'application/pdf')
-      t.ok(stand.spooler === 'cups' ? document.includes('%PDF-') : document.equals(Buffer.from(pdf)))
+      await isSamePdf(t, stand, document, pdf)
     }
   })
 

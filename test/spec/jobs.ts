@@ -91,9 +91,7 @@ export function jobs(t: Test, stand: Stand): void {
     }
     t.equal((await ask('GET', `/jobs/${waiting.jobId}`)).content.error, 'Canceled')
     printer.fault(null)
-    // A backend of CUPS leaves without telling a printer that never reads.
-    if (stand.spooler === 'direct')
-      isPrinted(t, await ask('POST', `/print/${printer.path}`, { headers: RAW, body: 'next' }))
+    isPrinted(t, await ask('POST', `/print/${printer.path}`, { headers: RAW, body: 'next' }))
     const gone = await ask('DELETE', '/jobs/none')
     t.same([gone.status, gone.message, gone.content], [404, 'Job not found', { message: 'No job with ID: none' }])
   })

@@ -53,10 +53,7 @@ export function limits(t: Test, start: Start, spooler: Spooler): void {
     })
 
     await t.test('a request does not wait for ever, its job goes on', async (t) => {
-      // CUPS asks no printer how it goes; it waits for one that does not read.
-      const zpl = stand.spooler === 'direct'
-      const printer = zpl ? await addZpl(t, stand, { busyAnswers: 100_000 }) : await addRaw(t, stand)
-      if (!zpl) printer.fault({ kind: 'never-reads' })
+      const printer = await addZpl(t, stand, { busyAnswers: 100_000 })
       const answer = await ask('POST', `/print/${printer.path}`, { headers: RAW, body: '^XA^XZ' })
       isUnfinished(t, answer, [504, 'Still printing'], { state: /^(queued|printing)$/, error: null, completedAt: null })
       t.match((await ask('GET', `/jobs/${answer.content.jobId}`)).content, { state: 'printing' })

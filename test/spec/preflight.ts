@@ -67,7 +67,11 @@ export function preflight(t: Test, stand: Stand): void {
   t.test('an accepted job that finds its printer not ready at its turn holds', async (t) => {
     const opens = { head: () => {} }
     const printer = await addZpl(t, stand, { busyAnswers: 5 }, {}, () => opens.head())
-    opens.head = () => printer.set({ headOpen: printer.jobs.length === 1 })
+    // It is open when the first job has been confirmed: over CUPS by another connection than the job's own.
+    let left = stand.spooler === 'cups' ? 2 : 1
+    opens.head = () => {
+      if (printer.jobs.length === 1 && --left === 0) printer.set({ headOpen: true })
+    }
     const json = (text: string) => ({ content: `^XA^FD${text}^FS^XZ`, contentType: 'zpl', wait: false })
     const first = await ask('POST', `/print/${printer.path}`, { json: json('first') })
     isAccepted(t, first)

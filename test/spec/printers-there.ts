@@ -1,8 +1,10 @@
 import { createServer } from 'node:net'
 import { PDFDocument } from 'pdf-lib'
+import { PNG } from 'pngjs'
 import type { Test } from 'tap'
 import { type EscposState, escposEngine } from '../../fixtures/virtual/escpos.ts'
 import { type IppPrinterOptions, startIppPrinter, type VirtualIppPrinter } from '../../fixtures/virtual/ipp.ts'
+import { drawPdf } from '../../fixtures/virtual/pdf-picture.ts'
 import { type PtouchState, ptouchQlEngine } from '../../fixtures/virtual/ptouch-ql.ts'
 import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { type Engine, startTcpPrinter, type VirtualPrinter } from '../../fixtures/virtual/tcp.ts'
@@ -41,16 +43,16 @@ async function add<P extends { readonly uri: string; close(): Promise<void> }>(
 }
 
 type Tcp<S> = Promise<Added<VirtualPrinter<S>>>
-const tcp = async <S extends object>(t: Test, stand: Stand, engine: Engine<S>, entry: Entry, onJob = () => {}) =>
-  add(t, stand, await startTcpPrinter(engine, { onJob }), entry)
+const tcp = async <S extends object>(t: Test, stand: Stand, engine: Engine<S>, entry: Entry, onLeave = () => {}) =>
+  add(t, stand, await startTcpPrinter(engine, { onLeave }), entry)
 
 export const addZpl = (
   t: Test,
   stand: Stand,
   state: Partial<ZplState> = {},
   entry: Entry = {},
-  onJob = () => {},
-): Tcp<ZplState> => tcp(t, stand, zplEngine(state), { driver: 'zpl', model: 'ZD421', ...entry }, onJob)
+  onLeave = () => {},
+): Tcp<ZplState> => tcp(t, stand, zplEngine(state), { driver: 'zpl', model: 'ZD421', ...entry }, onLeave)
 
 export const addEscpos = (t: Test, stand: Stand, state: Partial<EscposState> = {}, entry: Entry = {}) =>
   tcp(t, stand, escposEngine(state), { driver: 'escpos', model: 'TM-T20III', ...entry })
@@ -110,4 +112,18 @@ export const printed = async (printer: VirtualPrinter<object>, count: number): P
 
 export async function pagesOf(pdf: Uint8Array): Promise<number> {
   return (await PDFDocument.load(pdf)).getPageCount()
+}
+
+/** Whether a printer got a PDF as it was sent; CUPS' filters write it anew, so that each page must look the same there. */
+export async function isSamePdf(t: Test, { spooler }: Stand, got: Uint8Array, sent: Uint8Array): Promise<void> {
+  if (spooler === 'direct') return void t.ok(Buffer.from(got).equals(sent), 'byte for byte')
+  const [theirs, ours] = [await drawPdf(got), await drawPdf(sent)].map((pages) =>
+    pages.map((page) => PNG.sync.read(page)),
+  )
+  const sizes = (pages: readonly PNG[] = []) => pages.map(({ width, height }) => [width, height])
+  t.same(sizes(theirs), sizes(ours), 'as many pages, as large')
+  for (const [index, { data }] of ours!.entries()) {
+    const unlike = data.reduce((count, level, i) => count + Number(Math.abs(level - theirs![index]!.data[i]!) > 64), 0)
+    t.ok(unlike < data.length / 1000, `page ${index + 1} looks the same`)
+  }
 }

@@ -70,7 +70,7 @@ export function cupsSession(parts: CupsSessionParts): Session {
         if (end !== 'refused') {
           const { job, repeat } = plan
           const sent = { job, before, pages: plan.pages ? pages * repeat : null, copies: repeat, whole: true }
-          return (await askPrinter(sent, parts, signal)) ?? end
+          return (await askPrinter(sent, parts, hooks, signal)) ?? end
         }
       } catch (error) {
         throw asLinkError(error)
