@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { loadConfig } from '../../core/config.ts'
 import { mergeFound } from '../../core/discovery/merge.ts'
 import { readNeighbours } from '../../core/discovery/neighbours.ts'
 import { createRangesSource, rangeProblems, readRange } from '../../core/discovery/ranges.ts'
@@ -460,9 +461,11 @@ t.test(
     const free = await deadPort()
     const ports = { raw: port, ipp: free, lpd: free, json: free }
     const source = createRangesSource({ ranges: [readRange('127.0.1.0/24')!], ports })
-    const { gateway } = await startRig(t, { discovery: { timeoutMs: 20_000 }, sources: [source] })
+    const { timeoutMs } = loadConfig({ file: null, env: {}, flags: {}, folder: '/nowhere' }).discovery
+    const { gateway } = await startRig(t, { discovery: { timeoutMs }, sources: [source] })
     await gateway.discover()
     const printers = gateway.printers(anybody)
+    t.comment(`${gateway.lastSearch(anybody)?.durationMs} ms of ${timeoutMs}`)
     t.same(paths(printers), hosts.map((host) => readPrinterUri(`tcp://${host}:${port}`).path).sort())
     t.equal(connections.get(outside), undefined)
     t.ok(
