@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,7 +53,8 @@ export async function runCrashes({ kills, seed, say }: CrashOptions): Promise<Cr
         spooler: 'direct',
         printers: ports.map((port) => ({ uri: `tcp://127.0.0.1:${port}`, driver: 'zpl' })),
         discovery: { onStart: false, usb: false, mdns: false, cups: false },
-        jobs: { quiet: '2s' },
+        // The checker asks about the first job after the last kill of a long run.
+        jobs: { quiet: '2s', retention: '1d' },
         limits: { diskFree: '1MiB' },
       }),
     )
@@ -65,14 +66,15 @@ export async function runCrashes({ kills, seed, say }: CrashOptions): Promise<Cr
       const end = endOf(round, random)
       const gateway = await startGateway(file, end)
       if ('at' in end) printers.send({ killAt: end.at, pid: gateway.process.pid })
-      const gone = once(gateway.process, 'exit')
       const stop = new AbortController()
+      // Each client's requests of a round listen to it.
+      setMaxListeners(0, stop.signal)
       const running = load.run(gateway.base, stop.signal)
       const timer = setTimeout(
         () => gateway.process.kill('SIGKILL'),
         'afterMs' in end ? end.afterMs : 4 * LONGEST_RUN_MS,
       )
-      await gone
+      await gateway.gone
       clearTimeout(timer)
       stop.abort()
       await running
@@ -101,9 +103,8 @@ async function conclude(
   printers.send({ receipts: join(folder, 'receipts.json') })
   await told(printers)
   const receipts = JSON.parse(readFileSync(join(folder, 'receipts.json'), 'utf8')) as Receipt[]
-  const gone = once(gateway.process, 'exit')
   gateway.process.disconnect()
-  await gone
+  await gateway.gone
   const parts = readdirSync(join(folder, 'data', 'spool')).filter((name) => name.endsWith('.part') && !known.has(name))
   const broken = brokenPromises({ asked: load.asked, receipts, jobs, orphans: parts })
   for (const sentence of broken) say(`BROKEN: ${sentence}`)
@@ -133,10 +134,11 @@ async function startGateway(file: string, end: End | null) {
     execArgv: ['--import=tsx'],
     env: { ...process.env, PRINT_GATEWAY_API_KEY: KEY },
   })
+  const gone = once(child, 'exit')
   // A failpoint may be met while it starts: then there is nobody to load.
-  const first = await Promise.race([told(child), once(child, 'exit').then(() => null)])
+  const first = await Promise.race([told(child), gone.then(() => null)])
   const port = (first as { port: number } | null)?.port ?? 9
-  return { process: child, base: `http://127.0.0.1:${port}` }
+  return { process: child, gone, base: `http://127.0.0.1:${port}` }
 }
 
 const told = async (child: ChildProcess): Promise<unknown> => (await once(child, 'message'))[0]
