@@ -1,18 +1,18 @@
-import { createHash } from 'node:crypto'
 import type { Config } from '../config.ts'
-import type { Document, Submission, TakenDocument } from '../documents/document.ts'
+import type { Document, TakenDocument } from '../documents/document.ts'
 import type { Intake } from '../documents/intake.ts'
 import type { Renderer } from '../documents/render/renderer.ts'
-import type { Caller, PrintOutcome, PrintRequest } from '../gateway.ts'
-import type { LivePrinter } from '../printers/live.ts'
+import type { PrintOutcome, PrintRequest } from '../gateway.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
-import type { IdempotencyEntry, IdempotencyKey, Store } from '../store/store.ts'
-import { type ActiveJob, createActiveJob, type Journal, jobView, refOf } from './active-job.ts'
+import type { Store } from '../store/store.ts'
+import { type Journal, jobView } from './active-job.ts'
 import { checkCopies, checkPages } from './ceiling.ts'
-import { fingerprintOf } from './idempotency.ts'
-import { isOver, type JobRecord } from './job.ts'
+import { fingerprintOf, identityOf } from './idempotency.ts'
+import { jobOf, type Order } from './order.ts'
+import { createRepeats } from './repeats.ts'
 import type { Runner } from './runner.ts'
 import type { Screening } from './screening.ts'
+import { createWaiters } from './waiters.ts'
 
 export interface PrintParts {
   readonly config: Config
@@ -26,20 +26,6 @@ export interface PrintParts {
   readonly newId: () => string
 }
 
-/** A job to be: what to print, where, and for whom. */
-export interface Order {
-  readonly target: string
-  readonly candidates: readonly LivePrinter[]
-  readonly taken: TakenDocument
-  readonly title: string
-  readonly source: string | null
-  readonly wait: boolean
-  readonly options: PrintRequest['options']
-  readonly caller: Caller
-  readonly idempotency: IdempotencyEntry | null
-  readonly retryOf?: string
-}
-
 export interface PrintDesk {
   print(request: PrintRequest): Promise<PrintOutcome>
   /** Makes a job of a document that is there already, and waits as the order says. */
@@ -51,9 +37,9 @@ export interface PrintDesk {
 /** Takes print requests in: target, key, document, job, answer. */
 export function createPrintDesk(parts: PrintParts): PrintDesk {
   const { config, store, registry, intake, screening, renderer, journal, runner, newId } = parts
-  /** Keys that are taken and have no job yet: their documents are still on the way. */
-  const waiting = new Set<() => void>()
-  const arriving = new Map<string, { readonly begun: Promise<void>; begin(): void }>()
+  const { waitMs, retentionMs } = config.jobs
+  const waiters = createWaiters(waitMs)
+  const repeats = createRepeats({ store, journal, retentionMs, waiters, newId })
 
   async function print(request: PrintRequest): Promise<PrintOutcome> {
     const { target, caller, submission } = request
@@ -93,71 +79,18 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const early = submission.kind === 'raw' ? await take() : null
     const key = { scope: caller.keyId ?? '', key: request.idempotencyKey }
     const fingerprint = fingerprintOf(request, early?.document.sha256 ?? identityOf(submission))
-    for (;;) {
-      const jobId = newId()
-      const { existing } = await store.idempotency.reserve({ ...key, jobId, fingerprint })
-      if (!existing)
-        return arrive(jobId, async () => place(order(early ?? (await take()), { ...key, jobId, fingerprint })), key)
-      await arriving.get(existing.jobId)?.begun
-      const replayed = await replay(existing.jobId, waits)
-      if (replayed) {
-        if (early) await forget(early.document)
-        return { ...replayed, mismatch: existing.fingerprint !== fingerprint }
-      }
-      // The first request came to nothing: its key is free, or held by nobody.
-      await store.idempotency.release(key, existing.jobId)
-    }
-  }
-
-  /** Runs the first request with a key; the key is freed when no job comes of it. */
-  async function arrive(jobId: string, first: () => Promise<PrintOutcome>, key: IdempotencyKey): Promise<PrintOutcome> {
-    let begin!: () => void
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve
-    })
-    arriving.set(jobId, { begun, begin })
-    try {
-      return await first()
-    } catch (error) {
-      if (!journal.active.has(jobId)) await store.idempotency.release(key, jobId)
-      throw error
-    } finally {
-      arriving.delete(jobId)
-      begin()
-    }
-  }
-
-  /** What a repeated request is told of the first one's job; null: there is no such job. */
-  async function replay(jobId: string, wait: boolean): Promise<PrintOutcome | null> {
-    const running = journal.active.get(jobId)
-    const record = running?.record ?? (await store.jobs.get(jobId))
-    if (!record || isOver(record, config.jobs.retentionMs)) return null
-    const told = (ended: JobRecord): PrintOutcome => ({
-      job: jobView(ended),
-      outcome: ended.state === 'completed' ? 'completed' : 'failed',
-      replayed: true,
-      mismatch: false,
-    })
-    if (!running) return told(record)
-    const ended = wait ? await patiently(running.ended) : null
-    if (!ended) await makeSure(running)
-    if (running.record.stage === 'ended') return told(running.record)
-    const outcome = wait ? 'stillPrinting' : 'accepted'
-    return { job: jobView(running.record), outcome, replayed: true, mismatch: false }
-  }
-
-  /** Whoever is told of a job that goes on, and gave a key, can rely on it: it outlives the process from here on. */
-  async function makeSure(job: ActiveJob): Promise<void> {
-    if (job.answersEarly) await job.answer.promise
-    else if (job.record.stage !== 'ended') await journal.accept(job)
+    const first = async (entry: Order['idempotency']) => place(order(early ?? (await take()), entry))
+    const outcome = await repeats.once(key, fingerprint, waits, first)
+    if (early && outcome.replayed) await forget(early.document)
+    return outcome
   }
 
   async function place(order: Order): Promise<PrintOutcome> {
-    const job = await createJob(order)
+    const job = jobOf(order, order.idempotency?.jobId ?? newId(), await store.jobs.nextSequence())
     const submitted = runner.submit(job)
-    arriving.get(job.record.jobId)?.begin()
+    repeats.begun(job.record.jobId)
     const answer = await submitted
-      .then(() => patiently(job.answer.promise))
+      .then(() => waiters.wait(job.answer.promise))
       .catch(async (error) => {
         if (!job.stored) await forget(job.document)
         throw error
@@ -165,7 +98,7 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const told = { replayed: false, mismatch: false }
     if (answer) return { outcome: answer.outcome, job: answer.job, ...told }
     // Whoever gave a key is told nothing that a crash could take back.
-    if (order.idempotency) await makeSure(job)
+    if (order.idempotency) await repeats.makeSure(job)
     if (job.record.stage === 'ended') return { ...(await job.answer.promise), ...told }
     return { outcome: 'stillPrinting', job: jobView(job.record), ...told }
   }
@@ -185,80 +118,5 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     }
   }
 
-  /** The value; null when the client has waited long enough, or the gateway stops. */
-  function patiently<R>(promise: Promise<R>): Promise<R | null> {
-    return new Promise((resolve, reject) => {
-      const settle = (then: () => void) => {
-        clearTimeout(timer)
-        waiting.delete(giveUp)
-        then()
-      }
-      const giveUp = () => settle(() => resolve(null))
-      const timer = setTimeout(giveUp, config.jobs.waitMs)
-      waiting.add(giveUp)
-      promise.then(
-        (value) => settle(() => resolve(value)),
-        (error) => settle(() => reject(error)),
-      )
-    })
-  }
-
-  async function createJob({ taken, candidates, ...order }: Order): Promise<ActiveJob> {
-    const { document, contentType } = taken
-    const record: JobRecord = {
-      jobId: order.idempotency?.jobId ?? newId(),
-      revision: 0,
-      sequence: await store.jobs.nextSequence(),
-      stage: 'accepted',
-      held: false,
-      printer: candidates[0]!.record.path,
-      target: order.target,
-      title: order.title,
-      source: order.source,
-      contentType,
-      size: document.size,
-      state: 'queued',
-      error: null,
-      createdAt: new Date().toISOString(),
-      completedAt: null,
-      cupsJobId: null,
-      evidence: null,
-      mayHavePrinted: false,
-      owner: order.caller.keyId,
-      options: order.options,
-      media: order.options.paperSize ?? null,
-      document: refOf(document),
-      idempotency: order.idempotency && { scope: order.idempotency.scope, key: order.idempotency.key },
-      candidates: candidates.map((printer) => printer.record.path),
-      before: null,
-      remoteJobId: null,
-      retryOf: order.retryOf ?? null,
-    }
-    return createActiveJob({
-      record,
-      document,
-      candidates,
-      answersEarly: !order.wait,
-      durable: !order.wait || order.idempotency !== null,
-      stored: false,
-      fingerprint: order.idempotency?.fingerprint ?? null,
-    })
-  }
-
-  return {
-    print,
-    place,
-    answerWaiting() {
-      for (const answer of waiting) answer()
-    },
-  }
-}
-
-/** What a JSON body asks to print, before anything is fetched or decoded. */
-function identityOf(submission: Submission): string {
-  if (submission.kind === 'raw') return ''
-  const { content, contentType } = submission
-  return createHash('sha256')
-    .update(`${contentType ?? ''}\n${content}`)
-    .digest('hex')
+  return { print, place, answerWaiting: waiters.dismiss }
 }
