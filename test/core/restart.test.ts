@@ -50,6 +50,9 @@ t.test('who gave a key and is told that the job still waits can rely on it', asy
     recursive: true,
     filter: (source) => !source.endsWith('.lock'),
   })
+  // The crashed one prints nothing more.
+  for (const { jobId, state } of (await first.gateway.jobs({ limit: 9, caller: anybody })).jobs)
+    if (state === 'queued' || state === 'printing') await first.gateway.cancel(jobId, anybody)
   printer.fault(null)
   const second = await startRig(t, { folder, printers: [{ uri: printer.uri, driver: 'raw-tcp' }] })
   t.match(await ended(second.gateway, told.job.jobId), { state: 'completed' })
@@ -58,8 +61,6 @@ t.test('who gave a key and is told that the job still waits can rely on it', asy
     texts(printer).filter((text) => text === LABEL),
     [LABEL],
   )
-  for (const { jobId, state } of (await first.gateway.jobs({ limit: 9, caller: anybody })).jobs)
-    if (state === 'queued' || state === 'printing') await first.gateway.cancel(jobId, anybody)
 })
 
 t.test('what was accepted while the printer was off is printed in order after a restart', async (t) => {
