@@ -18,7 +18,7 @@ export async function startChild(command: string, args: readonly string[], isRea
     pid: child.pid!,
     ready,
     async stop() {
-      if (child.exitCode !== null) return
+      if (child.exitCode !== null || child.signalCode !== null) return
       const gone = once(child, 'exit')
       child.kill('SIGTERM')
       const timer = setTimeout(() => child.kill('SIGKILL'), 5000)

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { type Child, startChild, startProgram } from './child.ts'
 
@@ -69,6 +70,8 @@ export interface GatewayRig extends Target {
   readonly base: string
   readonly key: string
   readonly startMs: number
+  /** What is left of heap and buffers when the garbage has been collected; of an `openGateway` only. */
+  heldBytes(): Promise<number>
   readonly pool: Pool
   /** Submits a label as JSON; rejects unless it was completed, or accepted where it is not waited for. */
   submit(printer: number, wait: boolean): Promise<void>
@@ -77,6 +80,22 @@ export interface GatewayRig extends Target {
 /** The gateway as it is installed: built JavaScript, its own process, its own data folder. */
 export const gateway = (name: string, ports: readonly number[], settings: Record<string, unknown> = {}) =>
   startGateway(name, ports, settings, (file) => ['../dist/server/main.js', 'serve', '--config', file])
+
+/** The same, which tells what it holds (`heldBytes`). */
+export const openGateway = (name: string, ports: readonly number[], settings: Record<string, unknown> = {}) =>
+  startGateway(name, ports, settings, (file) => ['../dist/server/main.js', 'serve', '--config', file], [
+    '--expose-gc',
+    `--import=data:text/javascript,${encodeURIComponent(TELL_HELD)}`,
+  ])
+
+/** Asked by SIGUSR2, answered in the process's own folder. */
+const TELL_HELD = `
+import { writeFileSync } from 'node:fs'
+process.on('SIGUSR2', () => {
+  gc()
+  const { heapUsed, external } = process.memoryUsage()
+  writeFileSync(process.argv.at(-1) + '.held', String(heapUsed + external))
+})`
 
 /** The same on a store in memory, which writes nothing down. */
 export const storelessGateway = (name: string, ports: readonly number[], settings: Record<string, unknown> = {}) =>
@@ -87,6 +106,7 @@ async function startGateway(
   ports: readonly number[],
   settings: Record<string, unknown>,
   program: (file: string) => string[],
+  nodeFlags: readonly string[] = [],
 ): Promise<GatewayRig> {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-bench-'))
   const key = `pg_${randomBytes(32).toString('base64url')}`
@@ -102,7 +122,7 @@ async function startGateway(
   const loader = main!.endsWith('.ts') ? ['--import=tsx'] : []
   const child: Child = await startChild(
     process.execPath,
-    [...loader, new URL(main!, import.meta.url).pathname, ...words],
+    [...nodeFlags, ...loader, new URL(main!, import.meta.url).pathname, ...words],
     (line) => /http:\/\/[^\s"]+/.exec(line)?.[0] ?? null,
   )
   const startMs = performance.now() - began
@@ -126,6 +146,11 @@ async function startGateway(
       })
       const text = await body.text()
       if (statusCode !== (wait ? 200 : 201)) throw new Error(`answered ${statusCode}: ${text.slice(0, 200)}`)
+    },
+    async heldBytes() {
+      process.kill(child.pid, 'SIGUSR2')
+      await sleep(1000)
+      return Number(readFileSync(`${file}.held`, 'utf8'))
     },
     async stop() {
       await pool.destroy()
