@@ -83,7 +83,7 @@ export const lprint = (ports: readonly number[]) =>
     uri: (i) => `ipp://127.0.0.1:${port}/ipp/print/z${i}`,
   }))
 
-/** (c) CUPS, a raw queue per printer. */
+/** (c) CUPS, a raw queue per printer. `MaxClients`: it takes 100 connections by itself, and lets further ones hang. */
 export const cups = (ports: readonly number[]) =>
   peer('CUPS raw queue', '/usr/sbin/cupsd', 'application/octet-stream', ports, (folder, port) => {
     for (const name of ['cache', 'state', 'spool', 'spool/tmp']) mkdirSync(join(folder, name), { recursive: true })
@@ -100,7 +100,7 @@ export const cups = (ports: readonly number[]) =>
     writeFileSync(join(folder, 'cups-files.conf'), `${files.join('\n')}\n`)
     const open = '<Location />\n Order allow,deny\n Allow localhost\n</Location>\n'
     const policy = '<Policy default>\n <Limit All>\n  Order deny,allow\n </Limit>\n</Policy>\n'
-    const plain = `Listen 127.0.0.1:${port}\nBrowsing Off\nDefaultAuthType None\nWebInterface No\nLogLevel warn\nMaxJobs 0\n`
+    const plain = `Listen 127.0.0.1:${port}\nBrowsing Off\nDefaultAuthType None\nWebInterface No\nLogLevel warn\nMaxJobs 0\nMaxClients 1000\n`
     writeFileSync(join(folder, 'cupsd.conf'), `${plain}${open}${open.replace('/>', '/admin>')}${policy}`)
     return {
       args: ['-f', '-c', join(folder, 'cupsd.conf'), '-s', join(folder, 'cups-files.conf')],

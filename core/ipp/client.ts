@@ -13,6 +13,8 @@ export interface IppOptions extends Partial<Patience> {
   /** Whether a certificate must be valid; printers sign their own, so the usual is false. */
   readonly rejectUnauthorized?: boolean
   readonly maxAnswerBytes?: number
+  /** How many connections there may be, idle ones too; further requests wait. Absent: as many as are wanted. */
+  readonly connections?: number
   /** A unix socket to connect to in place of the URI's host. */
   readonly socketPath?: string
   /** Asked before every request, for authorization. */
@@ -70,13 +72,15 @@ const VERSION_UNSUPPORTED = STATUSES['server-error-version-not-supported']
 export function openIpp(uri: string, options: IppOptions = {}): IppClient {
   const target = readIppUri(uri)
   const patience = { ...USUAL, ...options }
+  const { connections } = options
+  const kept = { keepAlive: true, ...(connections && { maxSockets: connections, maxFreeSockets: connections }) }
   const agent = target.tls
     ? new TlsAgent({
-        keepAlive: true,
+        ...kept,
         minVersion: 'TLSv1.2',
         rejectUnauthorized: options.rejectUnauthorized ?? false,
       })
-    : new Agent({ keepAlive: true })
+    : new Agent(kept)
   let version: readonly [number, number] = [2, 0]
   let lastRequestId = 0
   let lastUse = 0

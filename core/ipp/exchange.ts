@@ -95,8 +95,11 @@ export async function exchange(wanted: Exchange): Promise<HttpAnswer> {
   }
 
   try {
+    // A client that keeps to so many connections lets its further requests wait for one.
+    within(patience.stallMs, () => unreachable(where, patience.stallMs))
+    const socket = await Promise.race([socketOf(request), stopped])
     within(patience.connectMs, () => unreachable(where, patience.connectMs))
-    await Promise.race([connection(request, wanted.tls), stopped])
+    await Promise.race([connection(socket, request, wanted.tls), stopped])
     clearTimeout(timer)
     connected = true
     await Promise.race([wanted.onConnected?.(), stopped])
@@ -134,13 +137,13 @@ function open({ http, tls, head, document, documentBytes }: Exchange): ClientReq
   return (tls ? httpsRequest : httpRequest)({ ...http, method: 'POST', headers })
 }
 
+const socketOf = (request: ClientRequest): Promise<Socket> => new Promise((resolve) => request.once('socket', resolve))
+
 /** Resolves when the request's socket is connected, TLS included. */
-const connection = (request: ClientRequest, tls: boolean): Promise<void> =>
+const connection = (socket: Socket, request: ClientRequest, tls: boolean): Promise<void> =>
   new Promise((resolve) => {
-    request.once('socket', (socket: Socket) => {
-      if (request.reusedSocket) resolve()
-      else socket.once(tls ? 'secureConnect' : 'connect', () => resolve())
-    })
+    if (request.reusedSocket || (!tls && !socket.connecting)) resolve()
+    else socket.once(tls ? 'secureConnect' : 'connect', () => resolve())
   })
 
 /** The document in pieces small enough that a stalled printer is noticed; errors of its source are named as such. */

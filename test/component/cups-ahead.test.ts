@@ -21,12 +21,17 @@ const textsOf = (printer: { jobs: readonly { bytes: Uint8Array }[] }) =>
   printer.jobs.map(({ bytes }) => Buffer.from(bytes).toString().slice(0, 40)).filter((text) => !/^x+$/.test(text))
 
 /** A printer that reads nothing yet, with one job on it and others behind, all accepted. */
-async function startBusy(t: Test, count: number, options: Parameters<typeof privateCupsd>[1] = { policy: 'usual' }) {
+async function startBusy(
+  t: Test,
+  count: number,
+  options: Parameters<typeof privateCupsd>[1] = { policy: 'usual' },
+  jobs: Parameters<typeof startGateway>[1]['jobs'] = {},
+) {
   const cupsd = await privateCupsd(t, options)
   const printer = await startSink(t)
   const url = options.policy === 'usual' ? `unix://${cupsd.socket}` : cupsd.url
   const printers: PrinterEntry[] = [{ uri: printer.uri, driver: 'raw-tcp' }]
-  const rig = await startGateway(t, { url, printers })
+  const rig = await startGateway(t, { url, printers, jobs })
   await rig.print(printer.uri, 'first')
   printer.fault({ kind: 'never-reads' })
   const accept = async (bytes: Uint8Array | string) => (await rig.print(printer.uri, bytes, { wait: false })).job.jobId
@@ -148,4 +153,17 @@ t.test('a printer that is asked before each job is handed them one at a time', u
   printer.set({ mediaOut: false })
   for (const { jobId } of [first, second])
     t.match(await untilState(jobId, 'completed', 'failed'), { state: 'completed' })
+})
+
+t.test('a job whose turn comes while cupsd is away is given to it when it is back', usual, async (t) => {
+  const { cupsd, printer, print, gateway, running } = await startBusy(t, 0, {}, { retryForMs: 30_000 })
+  const waiting = print(printer.uri, 'waits')
+  await sleep(300)
+  await cupsd.crash()
+  t.match(await gateway.cancel(running, anybody), { state: 'failed', error: 'Canceled', mayHavePrinted: true })
+  await sleep(500)
+  printer.fault(null)
+  await cupsd.start()
+  t.match(await waiting, { job: { state: 'completed', error: null } })
+  t.equal(textsOf(printer).filter((text) => text === 'waits').length, 1)
 })

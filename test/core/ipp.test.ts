@@ -398,6 +398,34 @@ async function withPrinter(
   return { printer, client }
 }
 
+t.test('a client keeps to the connections that it is allowed, and its further requests wait', async (t) => {
+  let open = 0
+  let most = 0
+  const server = createServer((request, response) => {
+    request.resume().on('end', () =>
+      setTimeout(() => {
+        const answer = encodeIpp({ version: [2, 0], code: 0, requestId: 1, groups: [] })
+        response.writeHead(200, { 'content-type': 'application/ipp' }).end(answer)
+      }, 100),
+    )
+  }).listen(0, '127.0.0.1')
+  server.on('connection', (socket) => {
+    most = Math.max(most, ++open)
+    socket.on('close', () => open--)
+  })
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  // Waiting for a connection of its own is no sign that the server is out of reach.
+  const client = openIpp(`ipp://127.0.0.1:${port}/`, { connections: 2, connectMs: 150 })
+  t.teardown(() => {
+    client.close()
+    server.close()
+  })
+  const answers = await Promise.all(Array.from({ length: 8 }, () => client.request('Get-Printer-Attributes')))
+  t.ok(answers.every(({ ok }) => ok))
+  t.equal(most, 2)
+})
+
 t.test('a job whose document never came whole is not waited for without end', async (t) => {
   const { client } = await withPrinter(t)
   const job = { title: 'cut off', user: 'test', format: 'application/pdf', attributes: {} }

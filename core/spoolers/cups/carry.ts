@@ -82,7 +82,7 @@ async function carryAtOnce(job: Carried, parts: CarryParts): Promise<End> {
   for (let { queue } = job; ; ) {
     let spooled: Spooled
     try {
-      spooled = await submit({ ...job, queue }, parts, false)
+      spooled = await submitPatiently({ ...job, queue }, parts)
     } catch (error) {
       const taken = error instanceof IppError && error.progress === 'whole'
       return { outcome: 'failed', error: `CUPS: ${reasonOf(error)}`, mayHavePrinted: taken }
@@ -108,6 +108,19 @@ export async function followAgain(spooled: Spooled, parts: CarryParts): Promise<
   const end = await follow(spooled, parts)
   if (end === 'never-begun') return { outcome: 'failed', error: 'CUPS lost the job', mayHavePrinted: false }
   return end === 'refused' ? REFUSED : end
+}
+
+/** Tries again, for as long as a printer is tried, while cupsd has not been reached. */
+async function submitPatiently(job: Carried, parts: CarryParts): Promise<Spooled> {
+  const { config, signal } = parts
+  for (const began = performance.now(); ; await pause(FIND_PAUSE_MS, signal)) {
+    try {
+      return await submit(job, parts, false)
+    } catch (error) {
+      const unreached = error instanceof IppError && error.kind === 'unreachable' && error.progress === 'none'
+      if (!unreached || signal.aborted || performance.now() - began > config.retryForMs) throw error
+    }
+  }
 }
 
 const reasonOf = (error: unknown) => withoutStop(error instanceof Error ? error.message : String(error))

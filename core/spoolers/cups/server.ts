@@ -15,6 +15,8 @@ export interface CupsAddress {
 
 // cupsd.conf(5), Listen; the usual places of the socket, Debian's and macOS'.
 const USUAL_SOCKETS = ['/run/cups/cups.sock', '/var/run/cups/cups.sock', '/private/var/run/cupsd']
+/** For uploads, and as many for all else. cupsd.conf(5), MaxClients: cupsd serves 100, and lets further ones hang. */
+const CONNECTIONS = 16
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
 
 /**
@@ -58,8 +60,8 @@ export interface CupsServer {
 export function openCups(url: string, { connectMs, stallMs }: { connectMs: number; stallMs: number }): CupsServer {
   const address = readCupsUrl(url)
   const { base, socketPath, authorization } = address
-  const open = (headers: Record<string, string>): IppClient =>
-    openIpp(`${base}/`, { connectMs, stallMs, headers: () => headers, ...(socketPath && { socketPath }) })
+  const way = { connectMs, stallMs, connections: CONNECTIONS, ...(socketPath && { socketPath }) }
+  const open = (headers: Record<string, string>): IppClient => openIpp(`${base}/`, { ...way, headers: () => headers })
   const user = open({})
   const gateway = authorization ? open({ Authorization: authorization }) : user
   let administers: Promise<boolean> | null = null
