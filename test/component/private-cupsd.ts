@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openIpp } from '../../core/ipp/client.ts'
+import { SERVER_BIN, telling } from './quiet-backends.ts'
 
 const PROGRAM = '/usr/sbin/cupsd'
 
@@ -167,33 +168,6 @@ interface Settings {
 // Each of these becomes the next, so that its process is cupsd's. By the bus avahi would search in its place.
 const WITHOUT_NETWORK = 'ip link set lo up && if [ -d /run/dbus ]; then mount -t tmpfs none /run/dbus; fi && exec "$@"'
 const ALONE = ['unshare', '-n', '-m', 'sh', '-c', WITHOUT_NETWORK, 'sh']
-
-const SERVER_BIN = '/usr/lib/cups'
-// Asked for devices, these say one line of themselves and send nothing; snmp, dnssd and others search the network.
-const QUIET = ['socket', 'lpd', 'ipp', 'ipps', 'http', 'serial']
-
-/**
- * Programs of CUPS among which no backend searches a network. One for USB tells these devices; what it is given to print
- * it keeps in `usb.received`, with the device URI in `usb.uri`, and says that media is low.
- */
-async function telling(folder: string, devices: readonly string[]): Promise<string> {
-  const bin = join(folder, 'bin')
-  await mkdir(join(bin, 'backend'), { recursive: true })
-  for (const name of await readdir(SERVER_BIN))
-    if (!name.startsWith('backend')) await symlink(join(SERVER_BIN, name), join(bin, name))
-  for (const name of QUIET) await symlink(join(SERVER_BIN, 'backend', name), join(bin, 'backend', name))
-  const tell = devices.map((line) => `echo '${line}'; `).join('')
-  const usb = [
-    '#!/bin/sh',
-    `[ $# -eq 0 ] && { ${tell}exit 0; }`,
-    "echo 'STATE: +media-low-warning' >&2",
-    `echo "$DEVICE_URI" >> '${folder}/usb.uri'`,
-    `cat "\${6:--}" >> '${folder}/usb.received'`,
-  ]
-  // Without rights for others it is run by root, as the one of CUPS is.
-  await writeFile(join(bin, 'backend', 'usb'), `${usb.join('\n')}\n`, { mode: 0o700 })
-  return bin
-}
 
 async function writeConfiguration(
   folder: string,
