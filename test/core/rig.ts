@@ -9,6 +9,7 @@ import type { DiscoverySource } from '../../core/discovery/source.ts'
 import type { AnyDriver, Bytes } from '../../core/driver/index.ts'
 import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
 import type { UsbBus } from '../../core/links/usb-bus.ts'
+import type { Log } from '../../core/log.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 
@@ -30,6 +31,8 @@ type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } 
   /** Where printers are looked for; absent: nowhere. */
   sources?: readonly DiscoverySource[]
   usb?: UsbBus
+  /** In place of one that keeps its warnings. */
+  log?: Log
   /** The folder of an earlier gateway, which has been closed. */
   folder?: string
 }
@@ -53,7 +56,7 @@ export async function startRig(
     discovery: { ...usual.discovery, onStart: false, timeoutMs: 2000, ...settings.discovery },
   }
   const warnings: object[] = []
-  const log = {
+  const log: Log = settings.log ?? {
     info() {},
     warn: (details: object, message: string) => void warnings.push({ ...details, message }),
     error: (details: object, message: string) => t.comment(message, details),
