@@ -8,7 +8,8 @@ import { createUsbBus, type UsbBus } from '../links/usb-bus.ts'
 import { driverOf, type LivePrinter, preflightOf } from '../printers/live.ts'
 import { followIppJob, ippSession } from './ipp-session.ts'
 import { withPortStatus } from './port-status.ts'
-import { type Patience, rawSession } from './raw-session.ts'
+import type { Patience } from './raw-questions.ts'
+import { rawSession } from './raw-session.ts'
 import type { Session, Spooler } from './spooler.ts'
 
 /** The embedded spooler: links for raw families, IPP for IPP printers. `usb`: the bus that discovery looks at, too. */

@@ -1,46 +1,14 @@
-import {
-  type AnyDriver,
-  type Bytes,
-  effectOf,
-  type Message,
-  type ProbeReason,
-  type Report,
-  sortConditions,
-  textOf,
-} from '../driver/index.ts'
+import { effectOf, type Message, type Report, sortConditions, textOf } from '../driver/index.ts'
 import { guard } from '../driver/registry.ts'
 import type { Evidence } from '../jobs/job.ts'
 import { type Link, LinkError } from '../links/link.ts'
-import { type LivePrinter, printerOf, stops } from '../printers/live.ts'
-import { probeBySnmp } from './beside.ts'
+import { printerOf, stops } from '../printers/live.ts'
+import { createQuestions, type Hand, type QuestionOptions } from './raw-questions.ts'
 import type { Plan, SendHooks, SendResult, Session } from './spooler.ts'
 
-/** How long the core waits for a device, in milliseconds. */
-export interface Patience {
-  /** One status question, or all of a pre-flight check. */
-  readonly probeMs: number
-  /** A device that has all the bytes and neither closes nor answers. */
-  readonly quietMs: number
-  /** A device that answers and has not finished printing yet. */
-  readonly confirmMs: number
-  /** A device that has stopped in mid-job and waits for a person. */
-  readonly stopMs: number
-}
-
-export interface RawSessionOptions {
-  readonly printer: LivePrinter
-  readonly driver: AnyDriver
-  readonly patience: Patience
-  /** Whether the device is to be asked at all. */
-  readonly asks: boolean
-  /** Opens a link; called again when one had to be given up. */
-  readonly openLink: () => Promise<Link>
-  /** Opens a link to a side port of the same host. */
-  readonly openSide: (port: number) => Promise<Link>
+export interface RawSessionOptions extends QuestionOptions {
   /** Keeps a link for the printer's next job. */
   readonly park: (link: Link) => void
-  /** For questions by SNMP. */
-  readonly community: string
 }
 
 /** What has come back since the first byte left. */
@@ -62,93 +30,34 @@ const CONFIRM_PAUSES_MS = [0, 10, 20, 50, 100, 200, 500]
 /** A session on a raw link: status questions, a job's bytes and its confirmation share one connection. */
 export function rawSession(first: Link, options: RawSessionOptions): Session {
   const { printer, driver, patience } = options
-  let link = first
+  const hand: Hand = { link: first, release: null }
+  const findOut = createQuestions(hand, options)
   let before: Report | null = null
-  /** What ends a lock that a probe took for a job whose bytes have not followed. */
-  let release: Bytes | null = null
   /** The device has answered behind the job's last byte, and takes the next job on the same link. */
   let keeps = false
 
-  /** Tries the driver's ways to ask in order. `onLink`: the answer came on the job's own link, behind all bytes sent. */
-  async function findOut(why: ProbeReason): Promise<{ readonly report: Report; readonly onLink: boolean } | null> {
-    if (!options.asks) return null
-    const deadline = Date.now() + patience.probeMs
-    const portsAnswer = printer.breaker.closed && !(why === 'sent' && link.closed)
-    let silent = false
-    for (const p of driver.probes) {
-      if (!(p.over?.includes(link.kind) ?? true)) continue
-      let report: Report | null = null
-      if (p.via === 'snmp') {
-        const budget = { community: options.community, budgetMs: deadline - Date.now() }
-        report = await probeBySnmp(printer, driver, p, why, budget)
-      } else if (p.via !== 'ipp' && portsAnswer) {
-        if (p.via === 'link' && why === 'job') release = p.release ?? null
-        report = p.via === 'link' ? await overLink(p.run, why) : await overSide(p, why)
-        if (report) printer.breaker.answered()
-        else silent = true
-      }
-      if (!report) continue
-      if (why !== 'sent') before = report
-      return { report, onLink: p.via === 'link' }
-    }
-    // After a job silence may mean that the printer is printing, or that its driver does not want to disturb it.
-    if (silent && why !== 'sent') printer.breaker.silent()
-    return null
-  }
-
-  type Run = Extract<AnyDriver['probes'][number], { via: 'link' }>['run']
-  async function overLink(run: Run, why: ProbeReason): Promise<Report | null> {
-    if (link.error || link.closed) link = await options.openLink()
-    const deadline = Date.now() + patience.probeMs
-    let unanswered = false
-    const ask = async (question: Bytes, kind: string, count = 1) => {
-      const answers = await link.ask(question, kind, count, Math.max(1, deadline - Date.now()))
-      if (answers.length < count) unanswered = true
-      return answers
-    }
-    const report = await guard(driver, 'probe', () => run({ ask }, printerOf(printer), why))
-    // A connection that is reset under a question is no silence: nobody is there to print.
-    if (unanswered && !report && why !== 'sent' && link.error) throw link.error
-    // A late answer to an old question would be taken for one to the next: such a link is given up.
-    if (unanswered) link.destroy()
-    return report
-  }
-
-  async function overSide(p: Extract<AnyDriver['probes'][number], { via: 'tcp' }>, why: ProbeReason) {
-    const side = await options.openSide(p.port!).catch(() => null)
-    if (!side) return null
-    const deadline = Date.now() + patience.probeMs
-    try {
-      const ask = (question: Bytes, kind: string, count = 1) =>
-        side.ask(question, kind, count, Math.max(1, deadline - Date.now()))
-      return await guard(driver, 'probe', () => p.run({ ask }, printerOf(printer), why))
-    } finally {
-      side.destroy()
-    }
-  }
-
   async function send(plan: Plan, hooks: SendHooks, signal: AbortSignal): Promise<SendResult> {
-    if (link.error || link.closed) link = await options.openLink()
-    link.heard()
+    if (hand.link.error || hand.link.closed) hand.link = await options.openLink()
+    hand.link.heard()
     const heard: Heard = {
       reports: [],
       messages: [],
       pages: plan.pages ? 0 : null,
       answeredAfterLastByte: false,
     }
-    const sentBefore = link.bytesSent
+    const sentBefore = hand.link.bytesSent
     await hooks.beforeFirstByte()
     try {
       let end: Completed | Failed | null = null
       for (let round = 0; round < plan.repeat && !end; round++) end = await sendOnce(plan, heard)
       if (!end) {
-        release = null
+        hand.release = null
         end = await conclude(plan, heard, signal)
       }
       return end.outcome === 'completed' ? end : { ...end, mayHavePrinted: await leftSome(sentBefore) }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
-      link.destroy()
+      hand.link.destroy()
       return { outcome: 'failed', error: error.message, mayHavePrinted: await leftSome(sentBefore) }
     }
   }
@@ -156,24 +65,24 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
   /** Whether a byte of the job may have left. What is still here by now stays here. */
   async function leftSome(sentBefore: number): Promise<boolean> {
     await leave()
-    return (await link.takenBytes()) > sentBefore
+    return (await hand.link.takenBytes()) > sentBefore
   }
 
   /** Gives the device up to its next client. */
   async function leave(): Promise<void> {
     const closeMs = Math.min(patience.quietMs, CLOSE_MS)
-    if (!link.closed && !link.error) {
-      if (release) await link.send(release)?.catch(() => {})
-      await link.finish(closeMs, closeMs)
+    if (!hand.link.closed && !hand.link.error) {
+      if (hand.release) await hand.link.send(hand.release)?.catch(() => {})
+      await hand.link.finish(closeMs, closeMs)
     }
-    link.destroy()
+    hand.link.destroy()
   }
 
   async function sendOnce(plan: Plan, heard: Heard): Promise<Failed | null> {
-    if (plan.before) await link.send(plan.before)
+    if (plan.before) await hand.link.send(plan.before)
     if (plan.pages) {
       for await (const page of plan.pages()) {
-        await link.send(await guard(driver, 'encode', () => driver.encode!(page, plan.job, printerOf(printer))))
+        await hand.link.send(await guard(driver, 'encode', () => driver.encode!(page, plan.job, printerOf(printer))))
         heard.pages!++
         if (plan.capabilities.pagesPerSend === 'one' && !page.last) {
           const failed = await pageOut(plan, heard)
@@ -181,10 +90,10 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
         }
       }
     } else if (plan.document.bytes) {
-      const waits = link.send(plan.document.bytes)
+      const waits = hand.link.send(plan.document.bytes)
       if (waits) await waits
-    } else for await (const chunk of plan.document.open()) await link.send(chunk)
-    if (plan.after) await link.send(plan.after)
+    } else for await (const chunk of plan.document.open()) await hand.link.send(chunk)
+    if (plan.after) await hand.link.send(plan.after)
     return null
   }
 
@@ -195,7 +104,7 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       const verdict = await judge(plan, heard, false)
       if (verdict?.outcome === 'failed') return failure(verdict.conditions)
       if (verdict?.outcome !== 'pending' || (verdict.pages ?? 0) >= heard.pages!) return null
-      if (link.error) throw link.error
+      if (hand.link.error) throw hand.link.error
       await pause(round)
       await hear(heard)
     }
@@ -216,21 +125,21 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
     let leftAt: number | null = null
     let proven: Evidence | null = null
     const confirms = driver.confirm !== undefined && options.asks
-    for (let round = 0; confirms && !link.error && !signal.aborted; round++) {
+    for (let round = 0; confirms && !hand.link.error && !signal.aborted; round++) {
       const answered = await hear(heard)
       // What is answered elsewhere does not prove that the link brought all bytes.
       if (answered === 'on the link') heard.answeredAfterLastByte = true
       const verdict = await judge(plan, heard, true)
       if (verdict?.outcome === 'failed') {
-        await link.finish(patience.quietMs, patience.quietMs)
+        await hand.link.finish(patience.quietMs, patience.quietMs)
         return failure(verdict.conditions)
       }
       if (verdict?.outcome === 'printed') proven = 'confirmed'
       if (verdict?.outcome !== 'pending' || (!before && heard.messages.length === 0)) break
-      if (link.closed && answered !== 'beside it') break
+      if (hand.link.closed && answered !== 'beside it') break
       // Whoever has said nothing since the first byte is not one that answers and still prints.
       const silent = heard.reports.length === 0 && heard.messages.length === 0
-      if (silent && (await link.takenBytes()) === link.bytesSent) leftAt ??= Date.now()
+      if (silent && (await hand.link.takenBytes()) === hand.link.bytesSent) leftAt ??= Date.now()
       if (silent && leftAt !== null && Date.now() - leftAt >= patience.quietMs) break
       // A device that has stopped, for lack of paper or so, has time until a person comes.
       const stopped = stops(heard.reports.at(-1) ?? null)
@@ -240,26 +149,31 @@ export function rawSession(first: Link, options: RawSessionOptions): Session {
       await pause(round)
     }
     proven ??= heard.answeredAfterLastByte ? 'sent' : null
-    keeps = plan.capabilities.jobsPerLink === 'many' && heard.answeredAfterLastByte && !link.closed && !link.error
+    keeps =
+      plan.capabilities.jobsPerLink === 'many' && heard.answeredAfterLastByte && !hand.link.closed && !hand.link.error
     if (keeps) return { outcome: 'completed', evidence: proven! }
-    const end = await link.finish(proven ? Math.min(patience.quietMs, CLOSE_MS) : patience.quietMs)
+    const end = await hand.link.finish(proven ? Math.min(patience.quietMs, CLOSE_MS) : patience.quietMs)
     if (proven) return { outcome: 'completed', evidence: proven }
-    if (end === 'broken') return { outcome: 'failed', error: link.error?.message ?? 'the connection broke' }
+    if (end === 'broken') return { outcome: 'failed', error: hand.link.error?.message ?? 'the connection broke' }
     return { outcome: 'completed', evidence: end === 'quiet' ? 'assumed' : 'sent' }
   }
 
   async function judge(plan: Plan, heard: Heard, whole: boolean) {
     if (!driver.confirm) return null
-    heard.messages.push(...link.heard())
+    heard.messages.push(...hand.link.heard())
     const sent = { job: plan.job, before, pages: heard.pages, copies: plan.repeat, whole }
     return guard(driver, 'confirm', () => driver.confirm!(sent, heard.reports, heard.messages, printerOf(printer)))
   }
 
   return {
-    probe: async (why) => (await findOut(why))?.report ?? null,
+    async probe(why) {
+      const found = await findOut(why)
+      if (found) before = found.report
+      return found?.report ?? null
+    },
     send,
     async close() {
-      if (keeps) options.park(link)
+      if (keeps) options.park(hand.link)
       else await leave()
     },
   }
