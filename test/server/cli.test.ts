@@ -101,6 +101,9 @@ t.test('support staff list printers, print tests and issue keys from a shell', a
     (await run(['printers'], there)).out,
     /^PATH +MODEL +DRIVER +STATUS +TAGS\ntcp_192-0-2-10_9100 +ZD421 +zpl +idle +shipping$/,
   )
+  const asked = await run(['printer', 'tcp_192-0-2-10_9100'], there)
+  t.match(asked.out, /^path +tcp_192-0-2-10_9100\naddress +tcp:\/\/192\.0\.2\.10:9100/)
+  t.match(asked.out, /It is driver zpl \(rule 1, exact: commandSet 'ZPL'\)\./, 'and why its driver prints there')
   const refused = await run(['test', 'tcp://h:1', '--media', '12mm'], there)
   t.same(refused, { status: 1, out: '', err: 'Invalid media: no 12mm' })
   t.match(bed.gateway.asked.at(-1), { with: { target: 'tcp://h:1', media: '12mm' } })
