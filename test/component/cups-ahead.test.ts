@@ -115,6 +115,23 @@ t.test('what cupsd loses while it waits is printed once; what may have begun is 
   t.match(said.join(), /given again/)
 })
 
+t.test('jobs that clients wait for are free to begin in CUPS, and in doubt when it loses them', usual, async (t) => {
+  const lost = { policy: 'usual', dirtyCleanSeconds: 30 } as const
+  const { cupsd, printer, print, running, untilInCups, untilState } = await startBusy(t, 0, lost)
+  const waiting = Array.from({ length: 5 }, (_, i) => print(printer.uri, `waits ${i}`))
+  await untilInCups(COMPLETED, PROCESSING, PENDING, PENDING, PENDING)
+  // All of them have been seen as they are.
+  await sleep(1000)
+  await cupsd.crash()
+  printer.fault(null)
+  await cupsd.start()
+  t.match(await untilState(running, 'completed', 'failed'), { state: 'failed', mayHavePrinted: true })
+  for (const { job } of await Promise.all(waiting.slice(0, 3)))
+    t.match(job, { state: 'failed', error: /CUPS lost the job; it may have been printed/, mayHavePrinted: true })
+  for (const { job } of await Promise.all(waiting.slice(3))) t.match(job, { state: 'completed', error: null })
+  t.same(textsOf(printer), ['first', 'waits 3', 'waits 4'])
+})
+
 t.test('a job that somebody ends in CUPS while it is held ends, and is not given again', usual, async (t) => {
   const { cupsd, printer, gateway, running, behind, untilInCups, untilState } = await startBusy(t, 2)
   await untilInCups(COMPLETED, PROCESSING, PENDING, HELD)

@@ -87,6 +87,7 @@ async function carryAtOnce(job: Carried, parts: CarryParts): Promise<End> {
       const taken = error instanceof IppError && error.progress === 'whole'
       return { outcome: 'failed', error: `CUPS: ${reasonOf(error)}`, mayHavePrinted: taken }
     }
+    hooks.turn.begins()
     await hooks.spooled(String(spooled.id))
     const end = await follow(spooled, parts)
     if (end !== 'never-begun') return end
