@@ -48,7 +48,8 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
   function letsNextAhead(printer: LivePrinter): boolean {
     const policy = preflightOf(printer, config)
     const { link } = printer.address
-    const asksOnLink = link === 'tcp' && driverOf(printer).probes.some(({ over }) => over?.includes(link) ?? true)
+    const probes = printer.driver?.probes ?? []
+    const asksOnLink = link === 'tcp' && probes.some(({ over }) => over?.includes(link) ?? true)
     return policy === 'off' || (policy === 'advise' && !asksOnLink)
   }
 
