@@ -1,5 +1,5 @@
 import { cpus } from 'node:os'
-import { startProgram } from './child.ts'
+import { processorMsOf, startProgram } from './child.ts'
 import { durability } from './durability.ts'
 import { flatness } from './flatness.ts'
 import { type Figures, measure } from './load.ts'
@@ -28,6 +28,8 @@ interface Row {
   readonly sequential: Figures
   /** null: it failed under this load. */
   readonly parallel: Figures | null
+  /** Processor time of its process for one job under this load; NaN where it has none of its own. */
+  readonly microseconds: number
 }
 
 async function run(contenders: readonly Start[], ports: readonly number[]): Promise<Row[]> {
@@ -40,11 +42,15 @@ async function run(contenders: readonly Start[], ports: readonly number[]): Prom
     try {
       await measure({ count: 300, seconds: SECONDS, concurrency: 1, once })
       const sequential = await measure({ ...bounds, concurrency: 1, once })
-      const parallel = await measure({ ...bounds, concurrency: 64, once }).catch((error: Error) => {
+      const spentMs = () => (target.pid === null ? Number.NaN : processorMsOf(target.pid))
+      const before = spentMs()
+      let jobs = 0
+      const counted = (index: number) => once(index).then(() => void jobs++)
+      const parallel = await measure({ ...bounds, concurrency: 64, once: counted }).catch((error: Error) => {
         console.error(`${target.name} failed under 64 clients: ${error.message}`)
         return null
       })
-      rows.push({ name: target.name, sequential, parallel })
+      rows.push({ name: target.name, sequential, parallel, microseconds: ((spentMs() - before) / jobs) * 1000 })
     } catch (error) {
       console.error(`${target.name} was given up: ${(error as Error).message}`)
     } finally {
@@ -58,11 +64,12 @@ function table(title: string, rows: readonly Row[]): string {
   const floor = rows.find(({ name }) => name === 'bare Fastify route')!.parallel!
   const figures = (found: Figures | null) =>
     found ? [found.perSecond.toFixed(0), found.p50.toFixed(2), found.p99.toFixed(2)] : ['-', '-', '-']
-  const cells = rows.map(({ name, sequential, parallel }) => [
+  const cells = rows.map(({ name, sequential, parallel, microseconds }) => [
     name,
     ...figures(sequential),
     ...figures(parallel),
     parallel ? (parallel.perSecond / floor.perSecond).toFixed(2) : '-',
+    Number.isNaN(microseconds) ? '-' : microseconds.toFixed(0),
   ])
   const head = [
     '',
@@ -73,6 +80,7 @@ function table(title: string, rows: readonly Row[]): string {
     'p50 ms',
     'p99 ms',
     'ratio to bare Fastify',
+    'processor µs a job',
   ]
   const line = (row: readonly string[]) => `| ${row.join(' | ')} |`
   return [

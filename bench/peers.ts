@@ -50,7 +50,8 @@ async function peer(
   const clients = ports.map((_, i) => openIpp(uri(i)))
   return {
     name,
-    pid: child.pid!,
+    // What it spends, it spends in programs of its own, too.
+    pid: null,
     print: (printer) => printAndFollow(clients[printer]!, format),
     async stop() {
       for (const client of clients) client.close()
