@@ -26,6 +26,8 @@ const SENTENCES = {
   KEYS_GUESSED: () => 'Too many wrong keys came from this address; it is answered again in a while.',
   QUEUE_FULL: (path: string, limit: string) =>
     `The queue of printer ${path} holds ${limit} jobs and takes no more now.`,
+  QUEUE_SHARE_SPENT: (path: string, limit: string) =>
+    `This key has ${limit} jobs at printer ${path} that have not ended, and may have no more.`,
   DISK_FULL: () => 'The disk is nearly full; no document is taken until there is room.',
   SHUTTING_DOWN: () => 'The gateway is shutting down.',
   DRIVER_UNKNOWN: (id: string, known: string) => `There is no driver '${id}'; there are: ${known}.`,

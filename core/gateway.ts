@@ -5,6 +5,7 @@ import type { Media, Options } from './driver/index.ts'
 import type { Job, JobState } from './jobs/job.ts'
 import type { Identification } from './printers/identify.ts'
 import type { PrinterView } from './printers/printer.ts'
+import type { KeyLimits } from './store/store.ts'
 
 /** Who asks. `targets` null: all printers. `seesAllJobs`: jobs of other keys too. */
 export interface Caller {
@@ -13,10 +14,8 @@ export interface Caller {
   readonly seesAllJobs: boolean
   /** May send control commands that reconfigure a printer. */
   readonly mayReconfigure: boolean
-  /** Documents that are larger are refused; absent: as configured. */
-  readonly maxBytes?: number
-  /** More copies are refused; absent: as configured. */
-  readonly maxCopies?: number
+  /** Its key's own, beside the configured ones. */
+  readonly limits?: KeyLimits
 }
 
 export interface PrintRequest {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fastifyPlugin } from 'fastify-plugin'
-import { type Caller, type Config, fail, type GatewayError } from '../core/index.ts'
+import { type Caller, type Config, fail, type GatewayError, tighter } from '../core/index.ts'
 import { PREFIX } from './envelope.ts'
 import type { KeyRing, KeyView, Scope } from './keys.ts'
-import { createGuessLimit, createRateLimit, createUnderWay, tighter, type UnderWay } from './limits.ts'
+import { createGuessLimit, createRateLimit, createUnderWay, type UnderWay } from './limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -126,8 +126,7 @@ function callerOf(request: FastifyRequest, key: KeyView | null, opened: Readonly
       targets: key.targets,
       seesAllJobs: has(config.allJobs) ?? false,
       mayReconfigure: has(['raw']) ?? false,
-      ...(key.limits?.maxBytes !== undefined && { maxBytes: key.limits.maxBytes }),
-      ...(key.limits?.copies !== undefined && { maxCopies: key.limits.copies }),
+      ...(key.limits && { limits: key.limits }),
     }
   if (opened.has(path) || opened.has(`${request.method} ${path}`)) return NOBODY
   throw key ? fail('KEY_FORBIDS', [config.does ?? 'do this']) : fail('KEY_INVALID', [])

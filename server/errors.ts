@@ -43,6 +43,7 @@ export const ANSWERS: Readonly<Record<ErrorCode, Row>> = {
   STORE_BUSY: { status: 500, message: 'Internal error', hidden: true },
   STORE_UNUSABLE: { status: 500, message: 'Internal error', hidden: true },
   STORE_FAILED: { status: 503, message: 'Service unavailable', retryAfterS: 60 },
+  QUEUE_SHARE_SPENT: { status: 429, message: 'Too many requests', retryAfterS: 10 },
   QUEUE_FULL: { status: 503, message: 'Service unavailable', retryAfterS: 10 },
   DISK_FULL: { status: 503, message: 'Service unavailable', retryAfterS: 60 },
   SHUTTING_DOWN: { status: 503, message: 'Service unavailable', retryAfterS: 5 },

@@ -85,12 +85,6 @@ export function networkOf(address: string): string {
   return [...groups, ...zeros, ...behind].slice(0, 4).join(':')
 }
 
-/** The smaller of two limits, of which 0 and absent are none. */
-export function tighter(configured: number, own: number | undefined): number {
-  if (own === undefined) return configured
-  return configured === 0 ? own : Math.min(configured, own)
-}
-
 const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000))
 
 function remember<V>(map: Map<string, V>, key: string, most: number, value: V): void

@@ -9,26 +9,33 @@ import { type LivePrinter, printerOf } from '../printers/live.ts'
 
 /** Fails with REQUEST_INVALID when there may not be so many copies, or not with this key. */
 export function checkCopies(
-  { options: { copies = 1 }, caller: { maxCopies } }: Pick<PrintRequest, 'options' | 'caller'>,
+  { options: { copies = 1 }, caller: { limits } }: Pick<PrintRequest, 'options' | 'caller'>,
   most: number,
 ): void {
-  if (maxCopies !== undefined && copies > maxCopies)
-    throw invalid('options.copies', `must be at most ${maxCopies} with this key`)
+  if (limits?.copies !== undefined && copies > limits.copies)
+    throw invalid('options.copies', `must be at most ${limits.copies} with this key`)
   if (copies > most) throw invalid('options.copies', `must be at most ${most}`)
 }
 
+/** The smaller of two limits, of which 0 and absent are none. */
+export function tighter(configured: number, own: number | undefined): number {
+  if (own === undefined) return configured
+  return configured === 0 ? own : Math.min(configured, own)
+}
+
 /**
- * Fails with REQUEST_INVALID when a document prints more than `most` pages or labels and the client has not confirmed as
- * many. What cannot be counted counts as one, times its copies.
+ * Fails with REQUEST_INVALID when a document prints more than `most` pages or labels, or than its key may unasked, and
+ * the client has not confirmed as many. What cannot be counted counts as one, times its copies.
  */
 export async function checkPages(
   document: Document,
-  { options, confirmPages = 0 }: Pick<PrintRequest, 'options' | 'confirmPages'>,
-  most: number,
+  { options, confirmPages = 0, caller }: Pick<PrintRequest, 'options' | 'confirmPages' | 'caller'>,
+  configured: number,
   printer: LivePrinter,
   renderer: Renderer,
 ): Promise<void> {
   const copies = options.copies ?? 1
+  const most = tighter(configured, caller.limits?.pages)
   if (most === 0) return
   const pages = ((await count(document, options, printer, renderer)) ?? 1) * copies
   if (pages > Math.max(most, confirmPages))

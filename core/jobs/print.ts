@@ -48,18 +48,14 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
     const content = candidates[0]!.driver?.content ?? 'raw'
     const waits = request.wait || submission.kind === 'raw'
     const durable = !waits || request.idempotencyKey !== null
-    const { maxBytes } = caller
     const take = async () => {
       const taken = await intake.take(submission, content, {
         stable: durable,
-        ...(maxBytes !== undefined && { maxBytes }),
+        ...(caller.limits?.maxBytes !== undefined && { maxBytes: caller.limits.maxBytes }),
       })
       await orForget(taken.document, screening.check(taken.document, candidates, caller))
-      if (config.limits.pages > 0)
-        await orForget(
-          taken.document,
-          checkPages(taken.document, request, config.limits.pages, candidates[0]!, renderer),
-        )
+      const checked = checkPages(taken.document, request, config.limits.pages, candidates[0]!, renderer)
+      await orForget(taken.document, checked)
       return taken
     }
     const order = (taken: TakenDocument, idempotency: Order['idempotency']): Order => ({
@@ -87,7 +83,7 @@ export function createPrintDesk(parts: PrintParts): PrintDesk {
 
   async function place(order: Order): Promise<PrintOutcome> {
     const job = jobOf(order, order.idempotency?.jobId ?? newId(), await store.jobs.nextSequence())
-    const submitted = runner.submit(job)
+    const submitted = runner.submit(job, order.caller.limits?.queue)
     repeats.begun(job.record.jobId)
     const answer = await submitted
       .then(() => waiters.wait(job.answer.promise))

@@ -32,13 +32,13 @@ export function createRetryDesk({ config, spool, registry, screening, renderer, 
     if (!record.document || !(await spool.has(record.document.spool))) throw gone()
     const { options } = record
     checkCopies({ options, caller }, limits.copies)
-    const mostBytes = Math.min(documents.maxBytes, caller.maxBytes ?? documents.maxBytes)
+    const mostBytes = Math.min(documents.maxBytes, caller.limits?.maxBytes ?? documents.maxBytes)
     if (record.size > mostBytes) throw tooLarge(mostBytes)
     if (!(await hasRoom())) throw fail('DISK_FULL', [])
     const kept = { ...documentInSpool(record.document, spool), spool: null }
     const candidates = registry.resolve(record.target, caller)
     await screening.check(kept, candidates, caller)
-    const asked = { options, ...(confirmPages !== undefined && { confirmPages }) }
+    const asked = { options, caller, ...(confirmPages !== undefined && { confirmPages }) }
     await checkPages(kept, asked, limits.pages, candidates[0]!, renderer)
     // A copy of its own: the old one goes when the old job is forgotten.
     const document = await spoolDocument(kept, spool, { stable: !wait }).catch((error: unknown) => {

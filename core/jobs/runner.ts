@@ -20,8 +20,8 @@ export interface RunnerParts {
 }
 
 export interface Runner {
-  /** Takes a job over; `job.answer` and `job.ended` tell how it goes. */
-  submit(job: ActiveJob): Promise<void>
+  /** Takes a job over; `job.answer` and `job.ended` tell how it goes. `own`: how many of one owner a queue takes. */
+  submit(job: ActiveJob, own?: number): Promise<void>
   /** Takes over a job that was accepted before the gateway was started. */
   resume(job: ActiveJob): void
   /** Takes over a job whose bytes had begun to leave then: it is followed to its end, and never sent again. */
@@ -41,10 +41,12 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
   const attempts = createAttempts({ config, spooler, journal, renderer, log, endings })
   let stopping = false
 
-  async function submit(job: ActiveJob): Promise<void> {
+  async function submit(job: ActiveJob, own?: number): Promise<void> {
     const printer = nextCandidate(job, new Set())!
     if (printer.lane.depth >= config.limits.queue)
       throw fail('QUEUE_FULL', [printer.record.path, String(config.limits.queue)])
+    if (own !== undefined && ownAt(printer, job.record.owner) >= own)
+      throw fail('QUEUE_SHARE_SPENT', [printer.record.path, String(own)])
     const gated = preflightOf(printer, config) === 'gate'
     journal.begin(job)
     if (!job.answersEarly || (gated && printer.lane.idle)) return enqueue(job, printer, new Set())
@@ -55,6 +57,9 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
     enqueue(job, printer, new Set(), admission)
     await admission
   }
+
+  const ownAt = ({ record: { path } }: LivePrinter, owner: string | null): number =>
+    [...journal.active.values()].filter(({ record }) => record.owner === owner && record.printer === path).length
 
   /** Accepts a job for later, or refuses it; true: it is accepted. */
   async function admit(job: ActiveJob, printer: LivePrinter): Promise<boolean> {

@@ -22,6 +22,10 @@ export interface KeyLimits {
   /** Of a document. */
   readonly maxBytes?: number
   readonly copies?: number
+  /** Pages or labels of one job that need no `confirmPages`. */
+  readonly pages?: number
+  /** Its jobs that have not ended at one printer. */
+  readonly queue?: number
 }
 
 /** Only the SHA-256 of a key's secret is kept. */

@@ -28,6 +28,8 @@ export const keysCreate: Command = {
     concurrent: { value: 'NUMBER', does: 'its requests at once; else limits.concurrent' },
     bytes: { value: 'SIZE', does: 'its largest document, such as 10MiB; else documents.maxBytes' },
     copies: { value: 'NUMBER', does: 'its copies of a document; else limits.copies' },
+    pages: { value: 'NUMBER', does: 'its pages of a job without confirmPages; else limits.pages' },
+    queue: { value: 'NUMBER', does: 'its jobs waiting at one printer; else limits.queue' },
     ...CLIENT_FLAGS,
   },
   async run(args, world) {
@@ -71,12 +73,14 @@ export const keysRevoke: Command = {
 }
 
 /** null: none is set. */
-function limitsOf({ rate, concurrent, bytes, copies }: Arguments['flags']): KeyLimits | null {
+function limitsOf({ rate, concurrent, bytes, copies, pages, queue }: Arguments['flags']): KeyLimits | null {
   const limits = {
     ...(rate !== undefined && { rate: count('rate', rate) }),
     ...(concurrent !== undefined && { concurrent: count('concurrent', concurrent) }),
     ...(bytes !== undefined && { maxBytes: sizeOf(bytes) }),
     ...(copies !== undefined && { copies: count('copies', copies) }),
+    ...(pages !== undefined && { pages: count('pages', pages) }),
+    ...(queue !== undefined && { queue: count('queue', queue) }),
   }
   return Object.keys(limits).length > 0 ? limits : null
 }

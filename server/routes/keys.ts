@@ -18,6 +18,8 @@ const NewKey = Type.Object({
       concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
       maxBytes: Type.Optional(Type.Integer({ minimum: 1 })),
       copies: Type.Optional(Type.Integer({ minimum: 1 })),
+      pages: Type.Optional(Type.Integer({ minimum: 1 })),
+      queue: Type.Optional(Type.Integer({ minimum: 1 })),
     }),
   ),
 })
@@ -51,11 +53,13 @@ export async function keyRoutes(api: Api, { keys }: RouteOptions): Promise<void>
 }
 
 /** Only what is kept: fields that nobody knows are ignored, not stored. */
-const knownLimits = ({ rate, concurrent, maxBytes, copies }: KeyLimits): KeyLimits => ({
+const knownLimits = ({ rate, concurrent, maxBytes, copies, pages, queue }: KeyLimits): KeyLimits => ({
   ...(rate !== undefined && { rate }),
   ...(concurrent !== undefined && { concurrent }),
   ...(maxBytes !== undefined && { maxBytes }),
   ...(copies !== undefined && { copies }),
+  ...(pages !== undefined && { pages }),
+  ...(queue !== undefined && { queue }),
 })
 
 /** ISO 8601 of `90d` from now, or of a date. */

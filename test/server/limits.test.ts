@@ -13,7 +13,7 @@ import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { runCommand } from '../../server/cli/index.ts'
 import { createGuessLimit, networkOf } from '../../server/limits.ts'
-import { anybody, startRig } from '../core/rig.ts'
+import { anybody, deadPort, startRig } from '../core/rig.ts'
 import { runs } from '../fuzz.ts'
 import { bench, ended } from './fake.ts'
 
@@ -140,16 +140,19 @@ t.test('a key may have tighter limits than the others, never wider ones', async 
       headers,
       payload: { name: 'dock', scopes: ['print', 'read'], limits: own },
     })
-  const created = await create({ rate: 2, maxBytes: 1000, copies: 5, odd: 1 })
+  const created = await create({ rate: 2, maxBytes: 1000, copies: 5, pages: 9, queue: 3, odd: 1 })
   t.equal(created.statusCode, 201)
   const { key: secret, limits: own } = created.json().result.content
-  t.same(own, { rate: 2, maxBytes: 1000, copies: 5 })
+  t.same(own, { rate: 2, maxBytes: 1000, copies: 5, pages: 9, queue: 3 })
   t.match(keys.list().at(-1), { limits: own })
   const print = { method: 'POST' as const, url: '/api/v1/print/x', payload: { content: 'x' } }
   const codes: number[] = []
   for (let n = 0; n < 3; n++) codes.push((await app.inject({ ...print, headers: { 'x-api-key': secret } })).statusCode)
   t.same(codes, [200, 200, 429])
-  t.match(gateway.asked, [{ verb: 'print', with: { caller: { maxBytes: 1000, maxCopies: 5 } } }, {}])
+  t.match(gateway.asked, [
+    { verb: 'print', with: { caller: { limits: { maxBytes: 1000, copies: 5, pages: 9, queue: 3 } } } },
+    {},
+  ])
   const wide = await keys.create({ name: 'w', scopes: ['read'], targets: null, expiresAt: null, limits: { rate: 99 } })
   const wideCodes: number[] = []
   for (let n = 0; n < 4; n++)
@@ -160,7 +163,15 @@ t.test('a key may have tighter limits than the others, never wider ones', async 
 t.test('limits of a key that make no sense are refused, from a shell too', async (t) => {
   const { app, key, keys } = await bench()
   const headers = await key('admin')
-  for (const limits of [{ rate: 0 }, { concurrent: '1' }, { maxBytes: -1 }, { copies: 1.5 }, 5]) {
+  for (const limits of [
+    { rate: 0 },
+    { concurrent: '1' },
+    { maxBytes: -1 },
+    { copies: 1.5 },
+    { pages: 0 },
+    { queue: '3' },
+    5,
+  ]) {
     const payload = { name: 'dock', scopes: ['print'], limits }
     const response = await app.inject({ method: 'POST', url: '/api/v1/keys', headers, payload })
     t.equal(response.statusCode, 400, JSON.stringify(limits))
@@ -178,9 +189,14 @@ t.test('limits of a key that make no sense are refused, from a shell too', async
       err: (line) => void out.push(line),
       stopped: async () => {},
     })
-  t.equal(await run('--rate', '60', '--concurrent', '4', '--bytes', '10MiB', '--copies', '5'), 0)
-  t.match(out.join(), 'rate=60,concurrent=4,maxBytes=10485760,copies=5')
-  t.match(keys.list().at(-1), { limits: { rate: 60, concurrent: 4, maxBytes: 10_485_760, copies: 5 } })
+  t.equal(
+    await run('--rate', '60', '--concurrent', '4', '--bytes', '10MiB', '--copies', '5', '--pages', '9', '--queue', '3'),
+    0,
+  )
+  t.match(out.join(), 'rate=60,concurrent=4,maxBytes=10485760,copies=5,pages=9,queue=3')
+  t.match(keys.list().at(-1), {
+    limits: { rate: 60, concurrent: 4, maxBytes: 10_485_760, copies: 5, pages: 9, queue: 3 },
+  })
   for (const wrong of [
     ['--rate', '0'],
     ['--copies', 'x'],
@@ -212,7 +228,7 @@ async function* chunks(...pieces: Uint8Array[]) {
 
 t.test('a document and its copies keep to the limits of their key, however they come', async (t) => {
   const { print, printer, spooled } = await zplRig(t)
-  const caller = { ...anybody, maxBytes: 2_000_000, maxCopies: 2 }
+  const caller = { ...anybody, limits: { maxBytes: 2_000_000, copies: 2 } }
   const large = Buffer.alloc(2_000_001, '^FX')
   const tooLarge = { code: 'DOCUMENT_TOO_LARGE', details: { limit: 2_000_000 } }
   const raw = (length: number | null, ...pieces: Uint8Array[]) =>
@@ -273,6 +289,41 @@ t.test('a large job prints when the client says that it knows', async (t) => {
   t.equal((await spooled()).length, 1, 'of what was refused nothing is left')
 })
 
+t.test('a key has a ceiling of pages of its own, tighter than the configured one or where there is none', async (t) => {
+  const label = (quantity: number) => `^XA^FDx^FS^PQ${quantity}^XZ`
+  for (const pages of [0, 10]) {
+    const { print } = await zplRig(t, { pages })
+    const caller = { ...anybody, limits: { pages: 3 } }
+    t.equal((await print(label(3), { caller })).outcome, 'completed')
+    await t.rejects(print(label(4), { caller }), { code: 'REQUEST_INVALID', message: /more than 3 are/ })
+    t.equal((await print(label(4), { caller, confirmPages: 4 })).outcome, 'completed')
+    t.equal((await print(label(4))).outcome, 'completed', 'other keys are not concerned')
+    const wide = { ...anybody, limits: { pages: 20 } }
+    if (pages > 0) await t.rejects(print(label(11), { caller: wide }), { message: /more than 10 are/ })
+  }
+})
+
+t.test('a key has a share of a queue, which is free again when its jobs have ended', async (t) => {
+  const dead = `tcp://127.0.0.1:${await deadPort()}`
+  const other = `tcp://127.0.0.1:${await deadPort()}`
+  const zpl = [dead, other].map((uri) => ({ uri, driver: 'zpl' }))
+  const { print, gateway } = await startRig(t, {
+    printers: zpl,
+    preflight: { default: 'off', drivers: { zpl: 'off' } },
+  })
+  const caller = { ...anybody, keyId: 'dock', limits: { queue: 2 } }
+  const one = await print(dead, '^XA^XZ', { caller, wait: false })
+  await print(dead, '^XA^XZ', { caller, wait: false })
+  await t.rejects(print(dead, '^XA^XZ', { caller, wait: false }), {
+    code: 'QUEUE_SHARE_SPENT',
+    message: /^This key has 2 jobs at printer tcp_127-0-0-1_\d+ that have not ended, and may have no more\.$/,
+  })
+  t.equal((await print(other, '^XA^XZ', { caller, wait: false })).outcome, 'accepted', 'another printer')
+  t.equal((await print(dead, '^XA^XZ', { wait: false })).outcome, 'accepted', 'another key')
+  await gateway.cancel(one.job.jobId, caller)
+  t.equal((await print(dead, '^XA^XZ', { caller, wait: false })).outcome, 'accepted')
+})
+
 t.test('a job is printed again within the limits of the key that asks, not of the one that printed it', async (t) => {
   const { print, printer, spooled, gateway } = await zplRig(t, { pages: 10 })
   const label = '^XA^FDx^FS^PQ6^XZ'
@@ -286,8 +337,8 @@ t.test('a job is printed again within the limits of the key that asks, not of th
     code: 'REQUEST_INVALID',
     details: { errors: [{ field, message }] },
   })
-  await t.rejects(retry({}, { maxCopies: 1 }), invalid('options.copies', /at most 1 with this key/))
-  await t.rejects(retry({}, { maxBytes: label.length - 1 }), {
+  await t.rejects(retry({}, { limits: { copies: 1 } }), invalid('options.copies', /at most 1 with this key/))
+  await t.rejects(retry({}, { limits: { maxBytes: label.length - 1 } }), {
     code: 'DOCUMENT_TOO_LARGE',
     details: { limit: label.length - 1 },
   })
@@ -296,7 +347,7 @@ t.test('a job is printed again within the limits of the key that asks, not of th
   await t.rejects(retry({}, { targets: ['tag_other'] }), { code: /_UNKNOWN$/ })
   t.equal(printer.jobs.length, 1)
   t.same(await spooled(), before, 'of what was refused nothing is left')
-  t.match(await retry({}, { maxCopies: 2, maxBytes: label.length }), { outcome: 'completed' })
+  t.match(await retry({}, { limits: { copies: 2, maxBytes: label.length } }), { outcome: 'completed' })
   t.equal(printer.jobs.length, 2)
 })
 
