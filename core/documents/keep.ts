@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import type { Bytes } from '../driver/index.ts'
 import { fail, type GatewayError } from '../errors.ts'
 import type { DocumentRef } from '../jobs/job.ts'
-import type { SpoolStore, WriteOptions } from '../store/store.ts'
+import type { SpoolStore, SpoolWriter, WriteOptions } from '../store/store.ts'
 import type { Document } from './document.ts'
 import { HEAD_BYTES } from './sniff.ts'
 
@@ -100,7 +100,11 @@ export const documentInSpool = (ref: DocumentRef, spool: SpoolStore): Document =
   asDocument({ ...ref, bytes: null }, ref.type, spool)
 
 /** The document, in the spool too when it was in memory only. */
-export async function spoolDocument(document: Document, spool: SpoolStore, write: WriteOptions): Promise<Document> {
+export async function spoolDocument(
+  document: Document,
+  spool: SpoolStore,
+  write: Parameters<SpoolWriter['commit']>[0],
+): Promise<Document> {
   if (document.spool !== null) return document
   const writer = await spool.create()
   try {

@@ -156,7 +156,7 @@ export function createJournal(store: Store, log: Log, onChange: (record: JobReco
     setTimeout(again, WRITE_AGAIN_MS).unref()
   }
 
-  async function keepDocument(job: ActiveJob, stable: boolean): Promise<void> {
+  async function keepDocument(job: ActiveJob, stable: false | 'with its job'): Promise<void> {
     if (job.record.document) return
     job.document = await spoolDocument(job.document, store.spool, { stable })
     job.record = { ...job.record, document: refOf(job.document) }
@@ -169,7 +169,7 @@ export function createJournal(store: Store, log: Log, onChange: (record: JobReco
       onChange(job.record)
     },
     async accept(job) {
-      await keepDocument(job, true)
+      await keepDocument(job, 'with its job')
       job.record = { ...job.record, held: true }
       await write(job).catch((error) => {
         job.record = { ...job.record, held: false }

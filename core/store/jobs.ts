@@ -1,6 +1,6 @@
 import { fail } from '../errors.ts'
 import type { JobRecord } from '../jobs/job.ts'
-import type { Change, Committer } from './committer.ts'
+import type { Change, Committer, Row } from './committer.ts'
 import type { Environment } from './environment.ts'
 import { createExpiry } from './expiry.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -8,13 +8,14 @@ import { jobRows, labelsOf } from './job-rows.ts'
 import { numberKey, textKey } from './keys.ts'
 import { sequencesBelow } from './listing.ts'
 import type { Sequence } from './sequence.ts'
-import type { IdempotencyEntry, JobFilter, JobStore, SpoolStore } from './store.ts'
+import type { SmallDocuments } from './small-documents.ts'
+import type { IdempotencyEntry, JobFilter, JobStore } from './store.ts'
 
 export interface JobStoreParts {
   readonly tables: Environment
   readonly committer: Committer
   readonly idempotency: Idempotency
-  readonly spool: SpoolStore
+  readonly spool: SmallDocuments
   readonly sequence: Sequence
 }
 
@@ -49,14 +50,19 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
     const versions = pending.get(job.jobId)
     const previous = versions?.at(-1) ?? null
     pending.set(job.jobId, versions ? [...versions, job] : [job])
+    let brings: readonly Row[] = []
     const rows: Change['rows'] = () => {
       const stored = isNew ? null : readJob(job.sequence)
       const written = jobRows(tables, job, stored, previous)
-      return entry ? [...written, idempotency.row(entry)] : written
+      brings = job.document ? spool.rowsWith(job.document.spool) : []
+      written.push(...brings)
+      if (entry) written.push(idempotency.row(entry))
+      return written
     }
     const settled: Change['settled'] = (error) => {
       underway.delete(job)
       settle(job)
+      if (brings.length > 0 && error === null) spool.written(job.document!.spool)
       if (entry) idempotency.settle(entry, error === null)
     }
     // A version that is on its way must not be overtaken by a newer one, whichever way each of them goes.

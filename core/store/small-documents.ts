@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Committer } from './committer.ts'
+import type { Committer, Row } from './committer.ts'
 import type { Environment } from './environment.ts'
 import { textKey } from './keys.ts'
 import type { SpoolStore, SpoolWriter } from './store.ts'
@@ -16,16 +16,25 @@ export interface SmallDocumentsParts {
   readonly isHeld: (name: string) => boolean
 }
 
+export interface SmallDocuments extends SpoolStore {
+  /** What has to be written with a job, so that the document of this name is there when the job is. */
+  rowsWith(name: string): Row[]
+  /** They have been written. */
+  written(name: string): void
+}
+
 /** A spool whose small documents are in the tables. What `isHeld` does not know is removed first. */
 export async function withSmallDocuments({
   tables,
   committer,
   files,
   isHeld,
-}: SmallDocumentsParts): Promise<SpoolStore> {
+}: SmallDocumentsParts): Promise<SmallDocuments> {
   const table = tables.smallDocuments
   /** On their way to the disk. */
   const pending = new Map<string, Uint8Array>()
+  /** Those of them that the commit of their job brings there. */
+  const joined = new Set<string>()
   /** On their way out. */
   const gone = new Set<string>()
 
@@ -36,6 +45,7 @@ export async function withSmallDocuments({
   }
   function remove(name: string): void {
     gone.add(name)
+    if (joined.delete(name)) pending.delete(name)
     committer.defer({
       rows: () => [{ table, key: textKey(name), value: null }],
       settled: () => void gone.delete(name),
@@ -43,11 +53,20 @@ export async function withSmallDocuments({
   }
   for (const key of table.getKeys({})) if (!isHeld(nameOf(key))) remove(nameOf(key))
 
-  async function keep(bytes: Buffer, stable: boolean): Promise<string> {
+  const rowOf = (name: string, bytes: Uint8Array): Row => ({
+    table,
+    key: textKey(name),
+    value: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'),
+  })
+  async function keep(bytes: Buffer, stable: boolean | 'with its job'): Promise<string> {
     const name = `t${randomBytes(12).toString('hex')}`
     pending.set(name, bytes)
+    if (stable === 'with its job') {
+      joined.add(name)
+      return name
+    }
     const change = {
-      rows: () => [{ table, key: textKey(name), value: bytes.toString('latin1') }],
+      rows: () => [rowOf(name, bytes)],
       settled: () => void pending.delete(name),
     }
     if (stable) await committer.write(change)
@@ -84,6 +103,10 @@ export async function withSmallDocuments({
 
   return {
     create,
+    rowsWith: (name) => (joined.has(name) ? [rowOf(name, pending.get(name)!)] : []),
+    written(name) {
+      if (joined.delete(name)) pending.delete(name)
+    },
     open: (name) => (NAME.test(name) ? once(() => read(name), name) : files.open(name)),
     has: async (name) => (NAME.test(name) ? read(name) !== null : files.has(name)),
     async remove(name) {

@@ -41,6 +41,7 @@ async function begin(path: (name: string) => string, sync: () => Promise<void>):
     write: (chunk) => writeAll(handle, chunk).catch(rethrow),
     async commit({ stable }) {
       try {
+        // A job's commit has no room for files: they are on stable storage before it.
         if (stable) await handle.datasync()
         await handle.close()
         await rename(part, path(name))

@@ -121,8 +121,11 @@ export interface SpoolStore {
 export interface SpoolWriter {
   /** Resolves when more may be written. */
   write(chunk: Uint8Array): Promise<void>
-  /** Gives the document its name; `stable`: resolves only when it survives a power cut. */
-  commit(write: WriteOptions): Promise<string>
+  /**
+   * Gives the document its name; `stable`: resolves only when it survives a power cut, or `with its job`: it survives if
+   * the job that is written next with its name does.
+   */
+  commit(write: { readonly stable: WriteOptions['stable'] | 'with its job' }): Promise<string>
   discard(): Promise<void>
 }
 

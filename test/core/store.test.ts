@@ -11,7 +11,7 @@ import type { JobRecord } from '../../core/jobs/job.ts'
 import type { PrinterRecord } from '../../core/printers/printer.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
 import { SMALL_BYTES } from '../../core/store/small-documents.ts'
-import type { ApiKeyRecord, IdempotencyEntry, JobFilter, Store } from '../../core/store/store.ts'
+import type { ApiKeyRecord, IdempotencyEntry, JobFilter, SpoolWriter, Store } from '../../core/store/store.ts'
 import { runs } from '../fuzz.ts'
 
 const STABLE = { stable: true }
@@ -79,7 +79,9 @@ const keyOf = (job: JobRecord, key: string): IdempotencyEntry => ({
   fingerprint: 'f00d',
 })
 
-async function keepDocument(store: Store, bytes: string, write = STABLE): Promise<string> {
+type Commit = Parameters<SpoolWriter['commit']>[0]
+
+async function keepDocument(store: Store, bytes: string, write: Commit = STABLE): Promise<string> {
   const writer = await store.spool.create()
   await writer.write(Buffer.from(bytes))
   return writer.commit(write)
@@ -397,6 +399,37 @@ t.test('a document is there whole or not at all, and nothing is left lying about
   t.equal(await readDocument(second, small), 'small and held')
   t.equal(await readDocument(second, held), large('held'))
   t.notOk(await second.spool.has(lost))
+})
+
+t.test('a document that goes with its job is there when the job is', async (t) => {
+  const folder = newFolder(t)
+  const withJob: Commit = { stable: 'with its job' }
+  const refOf = (spool: string) => ({ spool, size: 4, sha256: 'ab', type: 'text/plain' })
+  const first = await createEmbeddedStore(folder)
+  const held: { readonly job: JobRecord; readonly bytes: string }[] = []
+  for (const bytes of ['of a new job', 'x'.repeat(100_000)]) {
+    const name = await keepDocument(first, bytes, withJob)
+    t.equal(await readDocument(first, name), bytes, 'it can be read at once')
+    const job = await newJob(first, { document: refOf(name) })
+    await first.jobs.create(job, null, STABLE)
+    held.push({ job, bytes })
+  }
+  const known = await newJob(first, {})
+  await first.jobs.create(known, null, STABLE)
+  const late = await keepDocument(first, 'of a known job', withJob)
+  const longer = { ...known, revision: 1, document: refOf(late) }
+  await first.jobs.update(longer, STABLE)
+  held.push({ job: longer, bytes: 'of a known job' })
+  const refused = await keepDocument(first, 'of a job that was refused', withJob)
+  await first.spool.remove(refused)
+  t.notOk(await first.spool.has(refused))
+  const jobless = await keepDocument(first, 'of a job that never came', withJob)
+  await first.close()
+
+  const second = await openStore(t, folder)
+  for (const { job, bytes } of held) t.equal(await readDocument(second, job.document!.spool), bytes)
+  for (const name of [refused, jobless]) t.notOk(await second.spool.has(name))
+  await second.close()
 })
 
 t.test('only their owner can read the files', async (t) => {
