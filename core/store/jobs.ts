@@ -25,6 +25,8 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
   const pending = new Map<string, JobRecord[]>()
   /** Those of them that will be written whatever becomes of their job. */
   const underway = new Set<JobRecord>()
+  /** What is on disk of jobs that have not ended: it is wanted again soon. */
+  const onDisk = new Map<string, JobRecord>()
 
   const readJob = (number: number): JobRecord | null => {
     const text = tables.jobs.get(numberKey(number))
@@ -32,7 +34,8 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
   }
   const newest = (jobId: string): JobRecord | null => {
     const waiting = pending.get(jobId)?.at(-1)
-    if (waiting) return waiting
+    const known = waiting ?? onDisk.get(jobId)
+    if (known) return known
     const number = tables.ids.get(textKey(jobId))
     return number === undefined ? null : readJob(Number(number))
   }
@@ -50,9 +53,11 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
     const versions = pending.get(job.jobId)
     const previous = versions?.at(-1) ?? null
     pending.set(job.jobId, versions ? [...versions, job] : [job])
+    let made = false
     let brings: readonly Row[] = []
     const rows: Change['rows'] = () => {
-      const stored = isNew ? null : readJob(job.sequence)
+      made = true
+      const stored = isNew ? null : (onDisk.get(job.jobId) ?? readJob(job.sequence))
       const written = jobRows(tables, job, stored, previous)
       brings = job.document ? spool.rowsWith(job.document.spool) : []
       written.push(...brings)
@@ -62,6 +67,8 @@ export function createJobStore({ tables, committer, idempotency, spool, sequence
     const settled: Change['settled'] = (error) => {
       underway.delete(job)
       settle(job)
+      if (job.stage === 'ended') onDisk.delete(job.jobId)
+      else if (made && error === null) onDisk.set(job.jobId, job)
       if (brings.length > 0 && error === null) spool.written(job.document!.spool)
       if (entry) idempotency.settle(entry, error === null)
     }
