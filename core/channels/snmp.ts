@@ -117,7 +117,7 @@ async function connected(host: string, port: number, over: AbortController): Pro
     }
     const failed = () => give(null)
     socket.once('error', failed)
-    socket.connect(port, address, () => {
+    socket.once('connect', () => {
       socket.off('error', failed)
       if (over.signal.aborted) return give(null)
       socket.on('error', () => over.abort())
@@ -126,6 +126,8 @@ async function connected(host: string, port: number, over: AbortController): Pro
         send(bytes, from, count, done)
       give(Object.assign(socket, { send: sendTo }))
     })
+    // Without a callback, which would be called when there is no route as well.
+    socket.connect(port, address)
   })
 }
 

@@ -3,9 +3,19 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { askSnmp } from '../../core/channels/snmp.ts'
+import { askUdp } from '../../core/channels/udp.ts'
 import { loadDrivers } from '../../core/driver/registry.ts'
 import { identifyPrinter } from '../../core/printers/identify.ts'
-import { readEpson, readIdentity, readJson, readStatus, readZebra } from '../../core/printers/identify-answers.ts'
+import {
+  PORTS,
+  readEpson,
+  readIdentity,
+  readJson,
+  readStatus,
+  readZebra,
+  ZEBRA_CALL,
+} from '../../core/printers/identify-answers.ts'
 import { createPrinterRegistry } from '../../core/printers/registry.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 import { escposEngine } from '../../fixtures/virtual/escpos.ts'
@@ -190,4 +200,16 @@ t.test('an unknown printer is asked who it is, the least harmful question first,
   const asks = await gateway.identify(b!.path, { mayPrint: true })
   t.match(asks.steps.at(-1), { by: '~HI', sent: '~HI\\x0d\\x0a' })
   t.equal(asks.printer.driver, 'zpl')
+})
+
+t.test('a printer to which no way leads does no harm to who asks', async (t) => {
+  // Of a link-local address that names no interface, no system knows where it is.
+  const host = 'fe80::1'
+  t.equal(await askUdp(host, PORTS.zebra, ZEBRA_CALL, 2000), null)
+  t.equal(await askSnmp(host, ['1.3.6.1.2.1.1.1.0'], { deadlineMs: 2000 }), null)
+  const { gateway } = await startRig(t, { printers: [{ uri: `tcp://[${host}]:9100` }] })
+  const { steps, facts } = await gateway.identify('tcp_fe80--1_9100', { mayPrint: true })
+  t.equal(steps.length, 6)
+  t.ok(steps.every(({ heard, note }) => heard === null && note))
+  t.same(facts, {})
 })
