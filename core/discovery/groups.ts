@@ -2,8 +2,8 @@
 export interface Groups<M extends object> {
   add(member: M, names: readonly string[]): void
   join(a: M, b: M): void
-  /** All of the group, the member too, in the order in which they were added. */
-  membersWith(member: M): readonly M[]
+  /** The group of a member, the same object for all of them until another is added or joined. */
+  groupOf(member: M): ReadonlySet<M>
 }
 
 export function createGroups<M extends object>(): Groups<M> {
@@ -28,6 +28,6 @@ export function createGroups<M extends object>(): Groups<M> {
       }
     },
     join,
-    membersWith: (member) => [...(groupOf.get(member) ?? [])],
+    groupOf: (member) => groupOf.get(member) ?? new Set(),
   }
 }

@@ -2,6 +2,7 @@ import { reachOf } from '../documents/addresses.ts'
 import type { Facts } from '../driver/facts.ts'
 import { type Address, readPrinterUri } from '../printers/path.ts'
 import type { PrinterRecord } from '../printers/printer.ts'
+import { contradict, type Device, idsOfRecord, isQueue, lasting, readDevice, realIds } from './device.ts'
 import { createGroups } from './groups.ts'
 import { isPlace, placeOf, placesOf } from './places.ts'
 import { deviceIdsOf, type Found } from './source.ts'
@@ -31,10 +32,6 @@ export interface MergePlan {
   readonly passedOver: readonly Found[]
 }
 
-/** Kinds of ids, surest first. The others that sources give only join what is seen at one time. */
-const LASTING = ['uuid:', 'sn:', 'mac:'] as const
-const MOST_IDS = 8
-
 /**
  * What becomes of the registry when these ways were found: ways of one device get one id, a printer that moved keeps its
  * record, what people entered keeps its place and words. Pure.
@@ -61,8 +58,14 @@ export function mergeFound(
   // What is seen at a place may be another device than the record's.
   for (const entry of known) groups.add(entry.record, [...idsOfRecord(entry.record), ...unseenPlaces(entry)])
 
-  const waysOf = (member: Found | PrinterRecord) => groups.membersWith(member).filter((m): m is Found => !('path' in m))
-  const lastingOf = (way: Found) => lasting(waysOf(way).flatMap(idsOfWay))
+  // Once for a device, not for each way to it: a hostile one may have thousands.
+  const devices = new Map<ReadonlySet<Found | PrinterRecord>, Device>()
+  const deviceOf = (member: Found | PrinterRecord): Device => {
+    const group = groups.groupOf(member)
+    const device = devices.get(group) ?? readDevice([...group], idsOfWay)
+    devices.set(group, device)
+    return device
+  }
   const byUri = new Map(known.filter(({ record }) => !record.displaced).map((k) => [k.address.uri, k]))
   const byPlace = new Map(known.flatMap((k) => (k.record.discovered ? [] : [[placeOf(k), k] as const])))
 
@@ -75,41 +78,33 @@ export function mergeFound(
       byPlace.get(placeOf({ address: readPrinterUri(way.uri), localAddress: way.localAddress })) ??
       byPlace.get(portOf(way))
     if (!at) free.push(way)
-    else if (at.record.discovered && !isQueue(way) && contradict(idsOfRecord(at.record), lastingOf(way))) {
+    else if (at.record.discovered && !isQueue(way) && contradict(idsOfRecord(at.record), deviceOf(way).ids)) {
       displaced.add(at.record)
       free.push(way)
     } else taken.set(at.record, way)
   }
 
+  const addressOf = new Map(known.map(({ record, address }) => [record, address]))
   const fresh: Found[] = []
   for (const way of free) {
-    const moved = groups
-      .membersWith(way)
-      .filter((m): m is PrinterRecord => 'path' in m && m.discovered && !taken.has(m) && m.identity === 'strong')
-      .map((record) => ({ record, address: readPrinterUri(record.uri) }))
-      .filter(({ address }) => address.scheme === readPrinterUri(way.uri).scheme)
-      .sort((a, b) => Number(portsDiffer(a.address, way)) - Number(portsDiffer(b.address, way)))[0]
-    if (!moved) fresh.push(way)
+    const { scheme, connection } = readPrinterUri(way.uri)
+    const moved = deviceOf(way)
+      .records.filter((record) => record.discovered && !taken.has(record) && record.identity === 'strong')
+      .map((record) => ({ record, address: addressOf.get(record)! }))
+      .filter(({ address }) => address.scheme === scheme)
+    const likest = moved.find(({ address }) => address.connection.port === connection.port) ?? moved[0]
+    if (!likest) fresh.push(way)
     else {
-      taken.set(moved.record, way)
-      displaced.delete(moved.record)
+      taken.set(likest.record, way)
+      displaced.delete(likest.record)
     }
   }
 
-  /** The id that the device has already; else its surest; else, where a queue leads to another way, its place. */
-  const deviceIdOf = (way: Found): string | null => {
-    const ids = lastingOf(way)
-    const members = groups.membersWith(way)
-    const records = members.filter((m): m is PrinterRecord => 'path' in m)
-    const lasts = (r: PrinterRecord) => r.deviceId !== null && !isPlace(r.deviceId)
-    const kept = records.find((r) => lasts(r) && !contradict(idsOfRecord(r), ids))?.deviceId
-    return kept ?? ids[0] ?? placeIn(members)
-  }
-  const reached = (way: Found) => waysOf(way).some((other) => other.printer && /^(tcp|ipps?|https?):/.test(other.uri))
-  const added = fresh.filter((way) => way.printer && !(way.uri.startsWith('lpd:') && reached(way)))
+  const added = fresh.filter((way) => way.printer && !(way.uri.startsWith('lpd:') && deviceOf(way).isReached))
+  const isAdded = new Set(added)
   return {
     changed: [...taken].map(([record, found]) => {
-      const ids = lastingOf(found)
+      const { ids, deviceId, shared } = deviceOf(found)
       // A queue tells all there is each time, and leads wherever people lead it.
       const other = isQueue(found) || contradict(idsOfRecord(record), ids)
       return {
@@ -118,39 +113,27 @@ export function mergeFound(
         next: {
           ...record,
           uri: record.discovered ? found.uri : record.uri,
-          deviceId: deviceIdOf(found) ?? (other ? null : record.deviceId),
+          deviceId: deviceId ?? (other ? null : record.deviceId),
           deviceIds: lasting([...ids, ...(other ? [] : (record.deviceIds ?? []))]),
           identity: record.discovered ? found.identity : record.identity,
-          facts: { ...sharedFacts(waysOf(found)), ...(other ? {} : record.facts), ...found.facts },
+          facts: { ...shared, ...(other ? {} : record.facts), ...found.facts },
           problem: found.problem,
         },
       }
     }),
     joined: ways.filter(isQueue).flatMap((queue) =>
-      groups
-        .membersWith(queue)
-        .filter((m): m is PrinterRecord => 'path' in m && !taken.has(m) && !m.displaced && !isQueue(m))
+      deviceOf(queue)
+        .records.filter((record) => !taken.has(record) && !record.displaced && !isQueue(record))
         .filter(({ deviceId }) => deviceId === null || isPlace(deviceId))
-        .map((record) => ({ record, next: { ...record, deviceId: deviceIdOf(queue) } })),
+        .map((record) => ({ record, next: { ...record, deviceId: deviceOf(queue).deviceId } })),
     ),
-    added: added.map((found) => ({
-      found,
-      deviceId: deviceIdOf(found),
-      deviceIds: lastingOf(found),
-      facts: { ...sharedFacts(waysOf(found)), ...found.facts },
-    })),
+    added: added.map((found) => {
+      const { ids, deviceId, shared } = deviceOf(found)
+      return { found, deviceId, deviceIds: ids, facts: { ...shared, ...found.facts } }
+    }),
     displaced: [...displaced],
-    passedOver: fresh.filter((way) => !added.includes(way)),
+    passedOver: fresh.filter((way) => !isAdded.has(way)),
   }
-}
-
-const isQueue = ({ uri }: { readonly uri: string }): boolean => uri.startsWith('cups:')
-
-/** Where the queues among these lead, when anything else leads there too. */
-function placeIn(members: readonly (Found | PrinterRecord)[]): string | null {
-  if (new Set(members.map(({ uri }) => uri)).size < 2) return null
-  const led = members.flatMap((m) => ('path' in m || !isQueue(m) ? [] : (m.aliases ?? []).filter(isPlace)))
-  return led.sort()[0] ?? null
 }
 
 /** One entry a URI: what several sources, or one source twice, say of it. */
@@ -190,54 +173,8 @@ function joinByHost(ways: readonly Found[], idsOf: (way: Found) => string[], joi
   }
 }
 
-/** Whether two devices cannot be one: they have ids of one kind and share none of that kind. A card is soon replaced. */
-function contradict(some: readonly string[], others: readonly string[]): boolean {
-  for (const kind of LASTING) {
-    const mine = some.filter((id) => id.startsWith(kind))
-    const theirs = others.filter((id) => id.startsWith(kind))
-    if (mine.length > 0 && theirs.length > 0) return !mine.some((id) => theirs.includes(id))
-  }
-  return false
-}
-
-const idsOfRecord = (record: PrinterRecord): string[] =>
-  lasting([
-    ...(record.deviceId === null ? [] : [record.deviceId]),
-    ...(record.deviceIds ?? []),
-    ...realIds(deviceIdsOf(record.facts)),
-  ])
-
-const lasting = (ids: readonly string[]): string[] =>
-  [...new Set(LASTING.flatMap((kind) => ids.filter((id) => id.startsWith(kind))))].slice(0, MOST_IDS)
-
-/** Without numbers that makers forgot to set, which many devices share. */
-const realIds = (ids: readonly string[]): string[] =>
-  ids.filter((id) => !/:(.)\1*$|:(n\/?a|none|unknown|default|0?123456789?0?.*|[0-]{4,}[01]?)$/.test(id))
-
-// Who a device is, whatever way it is reached by; what it takes (formats, services) is of the way.
-const OF_THE_DEVICE = [
-  'make',
-  'model',
-  'description',
-  'commandSet',
-  'serialNumber',
-  'uuid',
-  'firmware',
-  'dotsPerMm',
-] as const
-
-function sharedFacts(ways: readonly Found[]): Facts {
-  const rows = ways.flatMap(({ facts }) =>
-    OF_THE_DEVICE.flatMap((name) => (facts[name] === undefined ? [] : [[name, facts[name]] as const])),
-  )
-  return Object.fromEntries(rows.reverse()) as Facts
-}
-
 /** The name of the queue that a way leads to: the gateway's own queues have its printers' paths for names. */
 const queueOf = (uri: string): string => /^(?:cups:\/\/|ipps?:\/\/[^/]+\/printers\/)([^/?]+)$/.exec(uri)?.[1] ?? ''
 
 /** The other name of a serial port: the one that it has only while it is plugged in. */
 const portOf = ({ uri, localAddress }: Found): string => (uri.startsWith('serial:') ? `serial://${localAddress}` : '')
-
-const portsDiffer = (address: Address, way: Found) =>
-  address.connection.port !== readPrinterUri(way.uri).connection.port
