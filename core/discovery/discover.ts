@@ -119,6 +119,7 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
     const known = await Promise.all(found.map(async (entry) => ({ source: entry.source, found: await entry.found })))
     const complete = new Set(outcomes.filter(({ error }) => !error).map(({ name }) => name))
     const result = await registry.merge({ found: known, complete, neighbours: await readNeighbours() })
+    if (result.unwritten) failed('search', result.unwritten)
     const seen = known.map((entry) => entry.found.uri)
     const paths = seen.flatMap((uri) => registry.find(uri)?.record.path ?? [])
     await ask([...new Set(paths)], Math.max(0, left()))
@@ -151,8 +152,10 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
       const end = performance.now() + timeoutMs
       const know = createKnower(config, () => end - performance.now(), stop.signal)
       const known = await Promise.all(news.map(async ({ source, found }) => ({ source, found: await know(found) })))
-      const result = await registry.merge({ found: known, complete: new Set(), neighbours: await readNeighbours() })
-      if (result.added.length + result.moved.length > 0) log.info({ ...result }, 'printers have come')
+      const neighbours = await readNeighbours()
+      const { added, moved, unwritten } = await registry.merge({ found: known, complete: new Set(), neighbours })
+      if (unwritten) failed('watch', unwritten)
+      if (added.length + moved.length > 0) log.info({ added, moved }, 'printers have come')
     })()
       .catch((error: Error) => stop.signal.aborted || failed('watch', error))
       .finally(() => {

@@ -48,8 +48,8 @@ export interface LivePrinter {
   address: Address
   /** Changes, while it is idle, when the device turns out to be one with another way. */
   lane: Lane
-  /** For questions over its link, and for those by SNMP: either may be answered without the other. */
-  readonly breaker: Breaker
+  /** For questions over its link, and for those by SNMP: either may be answered without the other. The first is of its driver. */
+  breaker: Breaker
   readonly snmpBreaker: Breaker
   /** Which driver claims it and why; `forced`: a person named it. */
   detection: Detection & { readonly forced: boolean }
@@ -133,13 +133,17 @@ export function noteReport(printer: LivePrinter, report: Report, now: number): v
   const same = printer.report !== null && JSON.stringify(printer.report) === JSON.stringify(report)
   if (!same) {
     printer.report = report
-    // The model that the printer names itself may have rows of its own.
-    if (printer.driver && report.facts)
-      printer.traits = traitsOf(printer.driver, { ...printer.facts, ...report.facts }, printer.record.traits)
+    noteTraits(printer, report)
   }
   printer.askedAt = now
   printer.reachable = true
   printer.answers = true
+}
+
+/** The model that the printer names itself may have rows of its own. */
+export function noteTraits(printer: LivePrinter, report: Report | null): void {
+  const { driver, facts, record } = printer
+  if (driver && report?.facts) printer.traits = traitsOf(driver, { ...facts, ...report.facts }, record.traits)
 }
 
 /** The printer was asked and said nothing: what it is stays known, how it was does not count any more. */

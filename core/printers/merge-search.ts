@@ -19,6 +19,8 @@ export interface MergeResult {
   readonly offline: readonly string[]
   /** URIs that were seen and are not registered. */
   readonly passedOver: readonly string[]
+  /** Why not all of it could be written: it holds until the gateway stops; null: it is written. */
+  readonly unwritten: Error | null
 }
 
 /** What the registry lends. */
@@ -41,10 +43,10 @@ const HEARD_MS = 30_000
 /** Takes over into the registry what a search found. */
 export function createMerge(parts: MergeParts): (search: Search) => Promise<MergeResult> {
   const { printers, rewrite, now } = parts
-  const add = async (
+  const add = (
     { found, ...known }: ReturnType<typeof mergeFound>['added'][number],
     seenBy: readonly string[],
-  ): Promise<LivePrinter> => {
+  ): LivePrinter => {
     const { uri, path: wanted } = readPrinterUri(found.uri)
     const path = parts.freePath(wanted)
     const usual = printerId(uri)
@@ -66,7 +68,6 @@ export function createMerge(parts: MergeParts): (search: Search) => Promise<Merg
       ...known,
     })
     printer.localAddress = found.localAddress ?? printer.localAddress
-    await parts.keep(printer.record)
     return printer
   }
 
@@ -99,9 +100,9 @@ export function createMerge(parts: MergeParts): (search: Search) => Promise<Merg
     for (const { record, next } of plan.joined) writes.push(rewrite(liveOf.get(record)!, next))
     const discovered = known.filter(({ record }) => record.discovered).length
     const room = Math.max(0, MOST_DISCOVERED - discovered)
-    const adding = plan.added.slice(0, room).map((way) => add(way, seenBy(way.found)))
-    const added = await Promise.all(adding)
-    await Promise.all(writes)
+    const added = plan.added.slice(0, room).map((way) => add(way, seenBy(way.found)))
+    writes.push(...added.map(({ record }) => parts.keep(record)))
+    const unwritten = (await Promise.allSettled(writes)).find(({ status }) => status === 'rejected')
     const joined = plan.joined.map(({ record }) => liveOf.get(record)!)
     for (const printer of [...seen, ...added, ...joined]) parts.shareLane(printer)
 
@@ -119,6 +120,7 @@ export function createMerge(parts: MergeParts): (search: Search) => Promise<Merg
       moved,
       offline: offline.map(({ record }) => record.path),
       passedOver: [...plan.passedOver, ...plan.added.slice(room).map((way) => way.found)].map(({ uri }) => uri),
+      unwritten: unwritten?.status === 'rejected' ? unwritten.reason : null,
     }
   }
 }

@@ -4,9 +4,10 @@ import type { Facts } from '../driver/index.ts'
 import { type DriverRegistry, traitProblems } from '../driver/registry.ts'
 import { fail } from '../errors.ts'
 import type { Caller, PrinterChange } from '../gateway.ts'
-import { createLane, type Lane } from '../jobs/lane.ts'
 import type { PrinterStore } from '../store/store.ts'
-import { claimPrinter, createBreaker, type LivePrinter } from './live.ts'
+import { withoutZone } from './host.ts'
+import { createLanes } from './lanes.ts'
+import { claimPrinter, createBreaker, type LivePrinter, noteTraits } from './live.ts'
 import { createMerge, type MergeResult, type Search } from './merge-search.ts'
 import { type Address, printerId, readPrinterUri } from './path.ts'
 import type { PrinterRecord } from './printer.ts'
@@ -44,21 +45,15 @@ export async function createPrinterRegistry({
 }: RegistryParts): Promise<PrinterRegistry> {
   const printers = new Map<string, LivePrinter>()
   const byUri = new Map<string, LivePrinter>()
-  const lanes = new Map<string, Lane>()
+  const lanes = createLanes(printers)
 
-  const laneOf = (record: PrinterRecord, address: Address): Lane => {
-    const device = deviceOf(record, address)
-    const lane = lanes.get(device) ?? createLane()
-    lanes.set(device, lane)
-    return lane
-  }
   const register = (record: PrinterRecord): LivePrinter => {
     const address = readPrinterUri(record.uri)
     const { connection } = address
     const printer: LivePrinter = {
       record,
       address,
-      lane: laneOf(record, address),
+      lane: lanes.of(record, address),
       breaker: createBreaker(now),
       snmpBreaker: createBreaker(now),
       report: null,
@@ -76,35 +71,37 @@ export async function createPrinterRegistry({
     if (!record.displaced) byUri.set(address.uri, printer)
     return printer
   }
-  /** One lane for all ways to a device, as soon as nothing runs in the one that is left. */
-  const shareLane = (printer: LivePrinter) => {
-    const device = deviceOf(printer.record, printer.address)
-    const lane = lanes.get(device)
-    if (!lane) lanes.set(device, printer.lane)
-    else if (lane !== printer.lane && printer.lane.idle) printer.lane = lane
-    else if (lane !== printer.lane && lane.idle) {
-      lanes.set(device, printer.lane)
-      for (const other of printers.values()) if (other.lane === lane) other.lane = printer.lane
-    }
-  }
-  const rewrite = async (printer: LivePrinter, record: PrinterRecord): Promise<void> => {
-    if (JSON.stringify(record) === JSON.stringify(printer.record)) return
-    const { driver } = printer
+  /** In memory, at once: whoever changes it next changes this. */
+  const apply = (printer: LivePrinter, record: PrinterRecord): void => {
+    const { driver, report } = printer
     const address = readPrinterUri(record.uri)
     if (byUri.get(printer.address.uri) === printer) byUri.delete(printer.address.uri)
     Object.assign(printer, { record, address, capabilities: null, ...claimPrinter(record, address, drivers) })
     if (!record.displaced) byUri.set(address.uri, printer)
-    if (printer.driver !== driver) printer.report = null
-    if (!fromConfig.has(address.uri) || persisted.has(record.path)) await keep(record)
+    if (printer.driver === driver) return void noteTraits(printer, report)
+    // What one driver heard, or did not hear, says nothing to another.
+    Object.assign(printer, { report: null, answers: null, breaker: createBreaker(now) })
+  }
+  const rewrite = async (printer: LivePrinter, record: PrinterRecord): Promise<void> => {
+    // One that was removed meanwhile must not come back.
+    if (printers.get(record.path) !== printer) return
+    if (JSON.stringify(record) === JSON.stringify(printer.record)) return
+    apply(printer, record)
+    if (!fromConfig.has(printer.address.uri) || persisted.has(record.path)) await keep(record)
   }
   const keep = async (record: PrinterRecord) => {
     persisted.add(record.path)
     await store.put(record)
   }
+  const forget = (printer: LivePrinter) => {
+    persisted.delete(printer.record.path)
+    printers.delete(printer.record.path)
+    if (byUri.get(printer.address.uri) === printer) byUri.delete(printer.address.uri)
+  }
   const freePath = (wanted: string) => {
     for (let n = 1; ; n++) {
       const path = n === 1 ? wanted : `${wanted}_${n}`
-      if (!printers.has(path)) return path
+      if (!printers.has(path) && !persisted.has(path)) return path
     }
   }
   const recordOf = (entry: PrinterEntry, kept: PrinterRecord | null): PrinterRecord => {
@@ -134,7 +131,11 @@ export async function createPrinterRegistry({
     const byPath = printers.get(pathOrUri)
     if (byPath || !pathOrUri.includes('://')) return byPath ?? null
     try {
-      return byUri.get(readPrinterUri(pathOrUri).uri) ?? printers.get(readPrinterUri(pathOrUri).path) ?? null
+      const { uri, path } = readPrinterUri(pathOrUri)
+      const there = printers.get(path)
+      // A path holds no resource: other queues of one server would be taken for this one.
+      const isSame = there && ['', resourceOf(there.address.uri)].includes(resourceOf(uri))
+      return byUri.get(uri) ?? (isSame ? there : null)
     } catch {
       return null
     }
@@ -166,29 +167,48 @@ export async function createPrinterRegistry({
       const existing = byUri.get(uri)
       if (existing) throw fail('PRINTER_EXISTS', [existing.record.path])
       const printer = register(recordOf(entry, null))
-      await keep(printer.record)
+      try {
+        await keep(printer.record)
+      } catch (error) {
+        forget(printer)
+        throw error
+      }
       return printer
     },
     async change(printer, { model, driver, tags, rawFilter }) {
       if (driver && !drivers.has(driver))
         throw fail('DRIVER_UNKNOWN', [driver, drivers.all.map(({ id }) => id).join(', ')])
-      const record = {
-        ...printer.record,
+      const { record } = printer
+      apply(printer, {
+        ...record,
         ...(model !== undefined && { model }),
         ...(driver !== undefined && { driver }),
         ...(tags !== undefined && { tags }),
         ...(rawFilter !== undefined && { rawFilter }),
+      })
+      try {
+        await keep(printer.record)
+      } catch (error) {
+        const { model, driver, tags, rawFilter = null } = record
+        apply(printer, { ...printer.record, model, driver, tags, rawFilter })
+        throw error
       }
-      await keep(record)
-      Object.assign(printer, { record, capabilities: null, ...claimPrinter(record, printer.address, drivers) })
     },
     async remove(printer) {
-      await store.remove(printer.record.path)
-      persisted.delete(printer.record.path)
-      printers.delete(printer.record.path)
-      if (byUri.get(printer.address.uri) === printer) byUri.delete(printer.address.uri)
+      const { record } = printer
+      forget(printer)
+      try {
+        await store.remove(record.path)
+      } catch (error) {
+        if (!printers.has(record.path)) {
+          printers.set(record.path, printer)
+          persisted.add(record.path)
+          apply(printer, record)
+        }
+        throw error
+      }
     },
-    merge: createMerge({ printers, register, rewrite, keep, shareLane, freePath, now }),
+    merge: createMerge({ printers, register, rewrite, keep, shareLane: lanes.share, freePath, now }),
     lost(uri) {
       const place = uri.split('?')[0]!
       // A serial port is one whatever settings a person has named it with.
@@ -205,8 +225,7 @@ export async function createPrinterRegistry({
   }
 }
 
-const deviceOf = ({ deviceId }: PrinterRecord, { connection, uri }: Address): string =>
-  deviceId ?? (connection.host ? `${connection.host}:${connection.port}` : uri)
+const resourceOf = (uri: string): string => new URL(withoutZone(uri).uri).pathname
 
 /** Whether a key that is limited to printers or tags may use this one. */
 export const mayUse = ({ record, address }: LivePrinter, { targets }: Caller): boolean =>
