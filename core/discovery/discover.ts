@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
 import { createKnower } from './know.ts'
 import { readNeighbours } from './neighbours.ts'
-import type { DiscoverySource, Found } from './source.ts'
+import type { DiscoverySource, Found, Hindered } from './source.ts'
 
 export interface DiscoveryParts {
   readonly config: Pick<Config, 'discovery' | 'snmp'>
@@ -66,6 +66,8 @@ interface Outcome {
   readonly found: number
   readonly error: Error | null
   readonly hindered: ReadonlySet<string>
+  /** It has told all there is. */
+  readonly complete: boolean
 }
 
 export function createDiscovery({ config, sources, registry, log, ask }: DiscoveryParts): Discovery {
@@ -96,17 +98,21 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
       sources.map(async (source): Promise<Outcome> => {
         let count = 0
         const hindered = new Set<string>()
+        let complete = true
         const take = (way: Found) => {
           count++
           found.push({ source: source.name, found: know(way) })
         }
         try {
           // One that does not end when it is told to is left behind.
-          const drained = drain(source, signal, take, (sentence) => void hindered.add(sentence))
+          const drained = drain(source, signal, take, (sentence, partly) => {
+            hindered.add(sentence)
+            if (partly) complete = false
+          })
           await Promise.race([drained, afterAbort(signal, RESERVE_MS)])
-          return { name: source.name, found: count, error: null, hindered }
+          return { name: source.name, found: count, error: null, hindered, complete }
         } catch (error) {
-          return { name: source.name, found: count, error: error as Error, hindered }
+          return { name: source.name, found: count, error: error as Error, hindered, complete: false }
         }
       }),
     )
@@ -117,7 +123,7 @@ export function createDiscovery({ config, sources, registry, log, ask }: Discove
       for (const sentence of hindered) log.warn({ source: name }, sentence)
     }
     const known = await Promise.all(found.map(async (entry) => ({ source: entry.source, found: await entry.found })))
-    const complete = new Set(outcomes.filter(({ error }) => !error).map(({ name }) => name))
+    const complete = new Set(outcomes.filter((outcome) => outcome.complete).map(({ name }) => name))
     const result = await registry.merge({ found: known, complete, neighbours: await readNeighbours() })
     if (result.unwritten) failed('search', result.unwritten)
     const seen = known.map((entry) => entry.found.uri)
@@ -210,7 +216,7 @@ async function drain(
   source: DiscoverySource,
   signal: AbortSignal,
   take: (found: Found) => void,
-  hindered: (sentence: string) => void,
+  hindered: Hindered,
 ): Promise<void> {
   const ways = source.scan(signal, hindered)
   if (ways instanceof Promise) for (const way of await ways) take(way)

@@ -98,9 +98,10 @@ export function createRangesSource({ ranges, ports = PORTS, connectsPerSecond }:
     const type = isIP(address!) === 4 ? 'ipv4' : 'ipv6'
     allowed.addSubnet(address!, Number(bits ?? (type === 'ipv4' ? 32 : 128)), type)
   }
+  const count = ranges.reduce((sum, range) => sum + range.count, 0)
   return {
     name: 'ranges',
-    async *scan(signal) {
+    async *scan(signal, hindered) {
       setMaxListeners(0, signal)
       const turn = createTurns(connectsPerSecond ?? CONNECTS_PER_SECOND)
       const isOpen = async (host: string, port: number) =>
@@ -108,9 +109,11 @@ export function createRangesSource({ ranges, ports = PORTS, connectsPerSecond }:
         (await turn(signal)) &&
         (await answersAt(host, port, CONNECT_MS, signal))
       const found: Found[] = []
+      let tried = 0
       let wake = () => {}
       const work = probeAll(ranges, signal, async (host) => {
         const ways = await waysOf(host, ports, isOpen, signal)
+        if (!signal.aborted) tried++
         found.push(...ways)
         if (ways.length > 0) wake()
       })
@@ -128,9 +131,13 @@ export function createRangesSource({ ranges, ports = PORTS, connectsPerSecond }:
       }
       await ended
       yield* found.splice(0)
+      if (tried < count) hindered?.(tooShort(tried, count), 'partly')
     },
   }
 }
+
+const tooShort = (tried: number, count: number) =>
+  `the time was over when ${tried} of ${count} addresses had been tried: discovery.timeout must be ${Math.ceil(count / Math.max(1, tried))} times as long`
 
 async function waysOf(
   host: string,

@@ -28,15 +28,17 @@ export interface Watcher {
   failed(error: Error): void
 }
 
+/** Hears in a sentence what kept a source from seeing more; `partly`: whom it did not see may be there all the same. */
+export type Hindered = (sentence: string, partly?: 'partly') => void
+
 /** One way of looking for printers. It holds nothing open between scans and keeps no state. */
 export interface DiscoverySource {
   /** Its key in the configuration's `discovery`, such as `usb`. */
   readonly name: string
   /**
-   * Everything that is there now. Ends soon after `signal` aborts; rejects only when it can tell nothing at all. `hindered`
-   * hears in a sentence what kept it from seeing more.
+   * Everything that is there now. Ends soon after `signal` aborts; rejects only when it can tell nothing at all.
    */
-  scan(signal: AbortSignal, hindered?: (sentence: string) => void): AsyncIterable<Found> | Promise<readonly Found[]>
+  scan(signal: AbortSignal, hindered?: Hindered): AsyncIterable<Found> | Promise<readonly Found[]>
   /** Resolves once it watches, and watches until `signal` aborts. Tells changes only: a scan tells what is there. */
   watch?(watcher: Watcher, signal: AbortSignal): Promise<void>
 }

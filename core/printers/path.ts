@@ -51,10 +51,12 @@ export function readPrinterUri(text: string): Address {
       errors: [{ field: 'uri', message: why }],
     })
   const { uri: plain, zone } = withoutZone(text)
-  const url = URL.canParse(plain) ? new URL(plain) : null
-  const scheme = url?.protocol.slice(0, -1) as Scheme
-  if (!url || !PRINTER_SCHEMES.includes(scheme))
+  const scheme = /^([a-z]+):/i.exec(plain)?.[1]?.toLowerCase() as Scheme
+  if (!PRINTER_SCHEMES.includes(scheme))
     throw invalid(`it must begin with one of ${PRINTER_SCHEMES.map((s) => `${s}://`).join(', ')}.`)
+  if (!URL.canParse(plain))
+    throw invalid(Number(/:(\d+)(?:[/?#]|$)/.exec(plain)?.[1]) > 65535 ? WRONG_PORT : WRONG_HOST)
+  const url = new URL(plain)
   if (url.username || url.password) throw invalid('it must not hold a user name or password.')
   if (scheme === 'usb') return usbAddress(url, invalid)
   if (scheme === 'serial') return serialAddress(url, invalid)
@@ -66,9 +68,9 @@ export function readPrinterUri(text: string): Address {
   if (zone !== null && !(ZONE.test(zone) && reachOf(name) === 'linkLocal'))
     throw invalid('only a link-local address has a zone, which is the name of a network interface.')
   const host = zone === null ? name : `${name}%${zone}`
-  if (!HOST_NAME.test(host) && isIP(host) !== 6) throw invalid('its host is neither a name nor an address.')
+  if (!HOST_NAME.test(host) && isIP(host) !== 6) throw invalid(WRONG_HOST)
   const port = url.port ? Number(url.port) : DEFAULT_PORTS[scheme]!
-  if (port < 1 || port > 65535) throw invalid('the port must be from 1 to 65535.')
+  if (port < 1 || port > 65535) throw invalid(WRONG_PORT)
   const snmp = url.searchParams.get('snmp')
   const snmpPort = snmp !== null && /^\d{1,5}$/.test(snmp) ? Number(snmp) : 0
   if (snmp !== null && (snmpPort < 1 || snmpPort > 65535)) throw invalid('"snmp" must be a port from 1 to 65535.')
@@ -84,6 +86,9 @@ export function readPrinterUri(text: string): Address {
     ...(snmp !== null && { snmpPort }),
   }
 }
+
+const WRONG_HOST = 'its host is neither a name nor an address.'
+const WRONG_PORT = 'the port must be from 1 to 65535.'
 
 type Invalid = (why: string) => Error
 

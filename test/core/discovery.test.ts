@@ -488,6 +488,37 @@ t.test('connections are made so many a second, and end when the time is over', {
   t.ok(count > 0 && count <= 60, `${count} connections in half a second at 40 a second, turns at the start included`)
 })
 
+t.test('a range that is too large for the time says so, and takes nobody offline', { skip: linux }, async (t) => {
+  const { port } = await listeners(t, ['127.0.3.1', '127.0.3.250'])
+  const free = await deadPort()
+  const ports = { raw: port, ipp: free, lpd: free, json: free }
+  const range = (cidr: string) => createRangesSource({ ranges: [readRange(cidr)!], ports, connectsPerSecond: 100 })
+  const searches = [range('127.0.3.250'), range('127.0.3.0/24'), range('127.0.3.1')]
+  const source: DiscoverySource = { name: 'ranges', scan: (...args) => searches.shift()!.scan(...args) }
+  const { gateway } = await startRig(t, { discovery: { timeoutMs: 1500 }, sources: [source] })
+  await gateway.discover()
+  await gateway.discover()
+  const sentences = gateway.lastSearch(anybody)?.sources[0]?.hindered.join()
+  t.match(sentences, /^the time was over when \d+ of 254 addresses had been tried: .* must be \d+ times as long$/)
+  const last = () => gateway.printers(anybody).find(({ localAddress }) => localAddress === '127.0.3.250')
+  t.match(last(), { status: 'unknown' })
+  await gateway.discover()
+  t.match(last(), { status: 'offline' }, 'a whole search that does not see it does')
+})
+
+t.test('a port or host that is none is named as what it is', async (t) => {
+  const wrong = {
+    'tcp://192.0.2.10:99999': 'the port must be from 1 to 65535.',
+    'tcp://192.0.2.10:0': 'the port must be from 1 to 65535.',
+    'tcp://[::1': 'its host is neither a name nor an address.',
+    'http://two words': 'its host is neither a name nor an address.',
+    'tcp://': 'it names no host.',
+  }
+  for (const [uri, why] of Object.entries(wrong))
+    t.throws(() => readPrinterUri(uri), { message: `'${uri}' is no printer URI: ${why}` })
+  t.throws(() => readPrinterUri('gopher://192.0.2.10:99999'), { message: /must begin with one of tcp/ })
+})
+
 t.test('an IPP printer in a range tells model, formats and UUID; its media and supplies are asked for', async (t) => {
   const printer = await startIppPrinter({ name: 'Office' })
   t.teardown(() => printer.close())
