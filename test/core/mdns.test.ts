@@ -253,6 +253,18 @@ t.test('thousands of invented services are not kept', async (t) => {
   t.equal(kept.size, 2000)
 })
 
+t.test('who tells where it is and prints nothing, or tells nothing but a name, keeps no printer out', async (t) => {
+  const table = createServiceTable()
+  const { all, a, ptr } = recordsOf({})
+  for (let i = 0; i < 3000; i++) table.take([{ ...a, name: [`telephone-${i}`, 'local'] }], ANOTHER)
+  for (let i = 0; i < 3000; i++) table.take([{ ...ptr, target: [`name-${i}`, ...RAW] } as DnsRecord], ANOTHER)
+  for (let asked = 0; asked < 3; asked++) table.missing()
+  const [key] = table.take(all, ANOTHER).touched
+  t.match(table.service(key!), { port: 9100, addresses: ['10.0.0.5'] })
+  for (let i = 0; i < 3000; i++) table.take([{ ...a, name: [`tablet-${i}`, 'local'] }], ANOTHER)
+  t.match(table.service(key!), { addresses: ['10.0.0.5'] }, 'a printer’s host stays')
+})
+
 const LOOPBACK = () => ({
   lo: [{ family: 'IPv4', address: '127.0.0.1', cidr: '127.0.0.1/8' } as NetworkInterfaceInfo],
 })

@@ -14,8 +14,8 @@ export type AddressRecord = DnsRecord & { readonly type: 'A' | 'AAAA' }
 
 /** Where hosts are, as they say themselves; bounded, whoever speaks. */
 export interface HostTable {
-  /** Takes the addresses of one message; gives the keys of the hosts of which something is new. */
-  take(records: readonly AddressRecord[], from: Sender): ReadonlySet<string>
+  /** Takes the addresses of one message; gives the keys of the hosts of which something is new. `wanted`: who must stay. */
+  take(records: readonly AddressRecord[], from: Sender, wanted?: () => ReadonlySet<string>): ReadonlySet<string>
   /** An interface is gone, and what was heard there with it; gives the keys of the hosts that this is news of. */
   leave(on: string): ReadonlySet<string>
   /** Where a host can be reached; link-local IPv6 addresses with their zone. */
@@ -53,8 +53,13 @@ export function createHostTable(now: () => number = () => performance.now()): Ho
   }
 
   return {
-    take(records, from) {
+    take(records, from, wanted) {
       const news = new Set<string>()
+      // Telephones and the like tell where they are as well, some by a new name every day.
+      if (hosts.size >= MOST_HOSTS && wanted) {
+        const stay = wanted()
+        for (const key of hosts.keys()) if (!stay.has(key)) hosts.delete(key)
+      }
       for (const record of records) {
         const key = nameKey(record.name)
         const known = hosts.get(key) ?? new Map<string, Heard>()

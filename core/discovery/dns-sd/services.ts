@@ -79,6 +79,7 @@ export function createServiceTable(): ServiceTable {
     names.size === 0
       ? []
       : [...entries].flatMap(([key, { srv }]) => (srv && names.has(nameKey(srv.target)) ? [key] : []))
+  const targets = () => new Set([...entries.values()].flatMap(({ srv }) => (srv ? [nameKey(srv.target)] : [])))
   /** A host that has told an IPv6 address alone may have the other kind, which is preferred. */
   const addressQuestions = (name: DnsName): DnsQuestion[] => {
     const known = hosts.addresses(name)
@@ -104,6 +105,8 @@ export function createServiceTable(): ServiceTable {
       const touched = new Set<string>()
       const left = new Set<string>()
       const addresses: AddressRecord[] = []
+      if (entries.size >= MOST_SERVICES)
+        for (const [key, { srv, asked }] of entries) if (!srv && asked >= MOST_QUESTIONS) entries.delete(key)
       for (const record of records) {
         if (record.type === 'PTR') {
           const key = takePointer(record, left)
@@ -121,7 +124,7 @@ export function createServiceTable(): ServiceTable {
           touched.add(key)
         } else addresses.push(record)
       }
-      for (const key of servicesAt(hosts.take(addresses, from))) touched.add(key)
+      for (const key of servicesAt(hosts.take(addresses, from, targets))) touched.add(key)
       for (const key of left) touched.delete(key)
       return { touched: [...touched], left: [...left] }
     },
