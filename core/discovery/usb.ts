@@ -19,15 +19,19 @@ type Seen = readonly [UsbDevice, UsbDescription, UsbIdentity]
 export function usbSource({ bus, settleMs = 300, againMs = 2000 }: UsbSourceOptions): DiscoverySource {
   async function look(who: UsbBus['identify'], signal: AbortSignal): Promise<readonly Found[]> {
     const answered: Seen[] = []
+    let end = () => {}
     const aborted = new Promise<void>((resolve) => {
+      end = resolve
       if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
+      signal.addEventListener('abort', end, { once: true })
     })
     const asked = (await bus.printers()).map(async ([device, description], i) => {
       answered[i] = [device, description, await who(device)]
     })
     // Who has not answered by then is left out: without its serial number it would be taken for another printer.
     await Promise.race([Promise.all(asked), aborted])
+    // Who watches looks again and again, under one signal.
+    signal.removeEventListener('abort', end)
     const seen = answered.filter(Boolean)
     const serials = seen.map(([, , identity]) => serialOf(identity))
     const shared = new Set(serials.filter((serial, i) => serial !== null && serials.indexOf(serial) !== i))

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -340,6 +341,7 @@ t.test('a printer that is plugged in is found, and one that is pulled out is mis
     for (let i = 0; i < 300 && events.length < count; i++) await sleep(10)
     return events.splice(0)
   }
+  const listening = getEventListeners(watching.signal, 'abort').length
   const second = fake.plug(rawEngine(), BROTHER)
   t.strictSame(await until(1), ['found usb://sn/000G1Z123456'], 'what was there already is not told again')
   second.unplug()
@@ -358,6 +360,11 @@ t.test('a printer that is plugged in is found, and one that is pulled out is mis
     (await until(3)).sort(),
     ['found usb://0a5f/0166/3-1.4', 'found usb://0a5f/0166/3-9', 'lost usb://sn/D2J204800001'],
     'a second printer with the same serial number makes both weak',
+  )
+  t.equal(
+    getEventListeners(watching.signal, 'abort').length,
+    listening,
+    'looking again and again leaves nothing behind',
   )
   watching.abort()
   twin.unplug()
