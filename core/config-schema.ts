@@ -44,7 +44,7 @@ export const PrinterEntrySchema = Type.Object(
       Type.Array(
         Type.String({
           pattern: TAG_PATTERN,
-          description: 'a tag of 1 to 64 letters, digits, dots, hyphens and underscores',
+          description: 'a tag of 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first',
         }),
         { maxItems: 64 },
       ),

@@ -51,6 +51,8 @@ export function buildApp({ gateway, keys, config, log, tls }: AppOptions): Fasti
         removeAdditional: false,
         coerceTypes: false,
         allErrors: true,
+        // What is allowed stands in the schema as `description` (errors.ts).
+        verbose: true,
         allowUnionTypes: true,
         formats: { 'page-range': isPageRange },
       },

@@ -123,23 +123,30 @@ function refusalOf(error: FastifyError, bodyLimit: number): GatewayError | null 
   return null
 }
 
+type Verbose = FastifySchemaValidationError & { readonly parentSchema?: { readonly description?: string } }
+
 /** A list of wrong values is told as far as a person would read it. */
 const MOST_PROBLEMS = 20
 
 function fieldProblems(errors: readonly FastifySchemaValidationError[], where: string): FieldProblem[] {
   const seen = new Map<string, FieldProblem>()
-  for (const { keyword, instancePath, params, message } of errors) {
+  for (const { keyword, instancePath, params, message, parentSchema } of errors as readonly Verbose[]) {
     const parts = instancePath.split('/').slice(1)
     if (keyword === 'required' || keyword === 'additionalProperties')
       parts.push(String(params.missingProperty ?? params.additionalProperty))
     const field = parts.join('.') || where
     if (seen.size === MOST_PROBLEMS) break
-    if (!seen.has(field)) seen.set(field, { field, message: sentenceOf(keyword, params, message ?? 'is not valid') })
+    if (!seen.has(field))
+      seen.set(field, {
+        field,
+        message: sentenceOf(keyword, params, parentSchema?.description ?? null, message ?? 'is not valid'),
+      })
   }
   return [...seen.values()]
 }
 
-function sentenceOf(keyword: string, params: Record<string, unknown>, message: string): string {
+function sentenceOf(keyword: string, params: Record<string, unknown>, allowed: string | null, message: string): string {
+  if (keyword === 'pattern' && allowed !== null) return `must be ${allowed}`
   if (keyword === 'required') return 'is missing'
   if (keyword === 'additionalProperties') return 'is not known'
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`

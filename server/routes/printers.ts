@@ -1,15 +1,17 @@
 import { Type } from 'typebox'
 import { type Caller, fail, type Gateway, type PrinterEntry, PrinterEntrySchema } from '../../core/index.ts'
 import { PREFIX, said } from '../envelope.ts'
-import { type Api, OptionalText, type RouteOptions } from './api.ts'
+import type { Api, RouteOptions } from './api.ts'
 
 const Path = Type.Object({ path: Type.String({ minLength: 1 }) })
 // The configuration refuses keys it does not know; a request ignores fields it does not know.
 const NewPrinter = Type.Object(PrinterEntrySchema.properties)
+const Filled = (maxLength: number) =>
+  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, maxLength }))
 const Change = Type.Object({
-  model: OptionalText(255),
-  driver: OptionalText(64),
-  tags: PrinterEntrySchema.properties.tags,
+  model: Filled(255),
+  driver: Filled(64),
+  tags: Type.Optional(Type.Unsafe<string[] | null>({ ...PrinterEntrySchema.properties.tags, type: ['array', 'null'] })),
   rawFilter: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })),
 })
 
@@ -46,7 +48,7 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
     const change = {
       ...(model !== undefined && { model }),
       ...(driver !== undefined && { driver }),
-      ...(tags !== undefined && { tags }),
+      ...(tags !== undefined && { tags: tags ?? [] }),
       ...(rawFilter !== undefined && { rawFilter }),
     }
     return said('Printer changed.', await gateway.changePrinter(path, change))

@@ -294,11 +294,17 @@ t.test('printers are listed, shown, added, changed and removed', async (t) => {
       .sort(),
     ['driver', 'tags.0', 'uri'],
   )
+  t.match(refused.json().result.content.message, /uri must be a URI that begins with one of tcp:/, 'in words')
 
   const url = `/api/v1/printers/${PRINTER.path}`
   const payload = { tags: [], driver: null }
   t.equal((await app.inject({ method: 'PATCH', url, headers, payload })).statusCode, 200)
   t.same(gateway.asked.at(-1)!.with, [PRINTER.path, payload])
+  const back = { model: null, driver: null, tags: null, rawFilter: null }
+  t.equal((await app.inject({ method: 'PATCH', url, headers, payload: back })).statusCode, 200)
+  t.same(gateway.asked.at(-1)!.with, [PRINTER.path, { ...back, tags: [] }])
+  const empty = await app.inject({ method: 'PATCH', url, headers, payload: { model: '', driver: '' } })
+  t.equal(empty.json().result.content.message, 'model must not be empty; driver must not be empty')
   t.equal((await app.inject({ url: `${url}/media`, headers })).statusCode, 200)
   const removed = await app.inject({ method: 'DELETE', url, headers })
   t.match(removed.json(), { statusCode: 200, result: { content: null } })
