@@ -49,7 +49,10 @@ export function createAttempts({ config, spooler, journal, renderer, log, ending
   const hooksOf = (job: ActiveJob, before: Report | null, turn: Turn): SendHooks => ({
     jobId: job.record.jobId,
     source: job.record.source,
-    durable: job.durable,
+    durable: job.durable && job.stored,
+    patienceMs: job.record.held
+      ? Math.max(0, Date.parse(job.record.createdAt) + config.jobs.holdForMs - Date.now())
+      : config.jobs.retryForMs,
     turn,
     beforeFirstByte: (state = 'printing') => journal.change(job, { stage: 'sending', state, before }),
     async remoteJobId(id) {

@@ -24,8 +24,10 @@ export interface SendHooks {
   /** The job's id in the gateway, and for whom it is. */
   readonly jobId: string
   readonly source: string | null
-  /** It outlives the process: what is told here is on stable storage when it resolves. */
+  /** It outlives the process already: what is told here is on stable storage when it resolves. */
   readonly durable: boolean
+  /** How long a printer that cannot be reached is tried, from now on, milliseconds. */
+  readonly patienceMs: number
   /** Its place among the jobs of its printer; a spooler that keeps their order may take several. */
   readonly turn: Turn
   /** Awaited before the first byte leaves, or before a spooler may print; the state that the job has then. */

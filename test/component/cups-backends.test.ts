@@ -39,7 +39,7 @@ t.test("a label goes through CUPS' lpd backend, whole and as often as wanted", u
   t.match(got!.control, [/^H/, 'Pdock', /^JParcel 7/, /^l/], 'it prints as it is, control characters too')
   const [shown] = gateway.printers(anybody)
   const queue = await cupsd.queue(shown!.path)
-  t.same(ippTexts(queue!, 'device-uri'), [`${uri}?contimeout=1`])
+  t.same(ippTexts(queue!, 'device-uri'), [`${uri}?contimeout=3600`])
 
   t.match(await print(bare, 'x'), { outcome: 'completed' }, 'a printer without a name of its own is lp')
   t.equal(usualName.jobs[0]!.queue, 'lp')

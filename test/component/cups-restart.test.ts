@@ -49,6 +49,8 @@ t.test('a job that is taken up is seen as it is, and can be canceled', usual, as
   await cupsd.pause(path)
   const { jobId } = await first.print(path, 'y'.repeat(8_000_000))
   await first.until(jobId, ({ cupsJobId }) => cupsJobId !== null)
+  // It is told as soon as it is known, and written down then.
+  await sleep(500)
   await first.kill()
 
   printer.fault({ kind: 'never-reads' })
@@ -88,3 +90,24 @@ for (const way of ['killed', 'stopped'] as const)
     t.same(texts(), ['x', ...ids.map((_, i) => `job ${i + 1}`)])
     t.notOk((await states()).includes(4), 'nothing is left waiting in CUPS')
   })
+
+t.test('a job whose client waited, with a key, leaves nothing in CUPS when it had not begun', usual, async (t) => {
+  const { cupsd, printer, path, start, texts, states, untilStates } = await startAll(t)
+  const first = await start()
+  await first.print(path, 'x', true)
+  await cupsd.pause(path)
+  const { jobId } = await first.print(path, 'before')
+  const key = { idempotencyKey: 'once' }
+  first.print(path, 'waited for', true, key).catch(() => {})
+  await untilStates(3, 9)
+  await sleep(500)
+  await first.kill()
+
+  const second = await start()
+  t.same(await states(), [3, 9])
+  await cupsd.resume(path)
+  t.match(await second.until(jobId, hasEnded), { state: 'completed' })
+  t.match(await second.print(path, 'waited for', true, key), { state: 'completed' }, 'its client comes back')
+  await printer.waitForJobs(3)
+  t.same(texts(), ['x', 'before', 'waited for'])
+})

@@ -4,6 +4,7 @@ import t from 'tap'
 import { ippTexts } from '../../core/driver/index.ts'
 import type { PrintRequest } from '../../core/gateway.ts'
 import { startIppPrinter } from '../../fixtures/virtual/ipp.ts'
+import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody, deadPort } from '../core/rig.ts'
@@ -32,7 +33,7 @@ for (const policy of ['usual', 'open'] as const)
     t.equal(ippTexts(seen!, 'job-name')[0], `Parcel ü 7 (${job.jobId})`, 'people find the job by both names')
     t.equal(ippTexts(seen!, 'job-originating-user-name')[0], 'Dock-3-rm--rf', 'the source is a plain user name')
     const queue = await cupsd.queue(queueOf(printer))
-    t.match(ippTexts(queue!, 'device-uri')[0], /^socket:\/\/127\.0\.0\.1:\d+\/\?contimeout=1$/)
+    t.match(ippTexts(queue!, 'device-uri')[0], /^socket:\/\/127\.0\.0\.1:\d+\/\?contimeout=3600$/)
     t.equal(ippTexts(queue!, 'printer-error-policy')[0], 'abort-job')
 
     printer.set({ mediaOut: true })
@@ -94,6 +95,26 @@ t.test('a printer that is not there fails its job in time, and its queue goes on
   t.equal((await cupsd.queue(queueOf({ port: Number(new URL(uri).port) })))!['printer-state']?.values[0], 3)
 })
 
+t.test('an accepted job waits in CUPS for a printer that is off, a client that waits gives up', usual, async (t) => {
+  const cupsd = await privateCupsd(t)
+  const port = await deadPort()
+  const uri = `tcp://127.0.0.1:${port}`
+  const { print, gateway, untilState } = await startGateway(t, {
+    url: cupsd.url,
+    printers: [{ uri, driver: 'raw-tcp', preflight: 'off' }],
+  })
+  const { job } = await print(uri, 'accepted', { wait: false })
+  await untilState(job.jobId, 'printing')
+  await sleep(3000)
+  t.match(await gateway.job(job.jobId, anybody), { state: 'printing' }, 'longer than a waiting client would')
+  const printer = await startTcpPrinter(rawEngine(), { exclusive: false, port })
+  t.teardown(() => printer.close())
+  // CUPS tries again after 5 and 10 seconds (cups/backend/socket.c).
+  for (let round = 0; round < 80 && !printer.jobs.length; round++) await sleep(250)
+  t.match(await untilState(job.jobId, 'completed', 'failed'), { state: 'completed' })
+  t.equal(Buffer.from(printer.jobs[0]!.bytes).toString(), 'accepted')
+})
+
 t.test('a queue that an administrator changed is used as it is, and that is said', usual, async (t) => {
   const cupsd = await privateCupsd(t)
   const [printer, other] = [await startSink(t), await startSink(t)]
@@ -106,6 +127,8 @@ t.test('a queue that an administrator changed is used as it is, and that is said
   })
   await print(printer.uri, 'first')
   await cupsd.setDevice(queueOf(printer), other.port)
+  // A queue that is busy all the time is looked at once a second.
+  await sleep(1000)
   t.equal((await print(printer.uri, 'second')).outcome, 'completed')
   t.equal(Buffer.from(other.jobs[0]!.bytes).toString(), 'second')
   t.match(said.join(), /changed by hand/)

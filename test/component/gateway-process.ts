@@ -15,7 +15,10 @@ export function gatewayProcesses(t: Test, settings: object) {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-process-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'print-gateway.json')
-  writeFileSync(file, JSON.stringify({ server: { port: 0 }, discovery: { onStart: false }, ...settings }))
+  writeFileSync(
+    file,
+    JSON.stringify({ data: './data', server: { port: 0 }, discovery: { onStart: false }, ...settings }),
+  )
   return { start: () => startGatewayProcess(t, file) }
 }
 
@@ -50,11 +53,12 @@ async function startGatewayProcess(t: Test, file: string) {
     job,
     cancel: (jobId: string) => ask('DELETE', `/jobs/${jobId}`),
     /** Prints bytes; an answer of 201 unless it waits. */
-    print: (target: string, bytes: string, wait = false) =>
+    print: (target: string, bytes: string, wait = false, more: object = {}) =>
       ask('POST', `/print/${target}`, {
         content: Buffer.from(bytes).toString('base64'),
         contentType: 'raw_base64',
         wait,
+        ...more,
       }),
     async until(jobId: string, holds: (found: Job) => boolean): Promise<Job> {
       for (let round = 0; round < 1200; round++) {

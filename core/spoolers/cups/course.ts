@@ -39,9 +39,6 @@ export const beginCourse = ({ held }: Spooled): Course => ({
 /** Nothing of the job has reached the printer: CUPS has lost it, or the printer has refused CUPS' options. */
 export type Unsent = 'never-begun' | 'refused'
 
-/** A backend gives up connecting by itself; this much later the gateway does. */
-const CONNECT_GRACE_MS = 10_000
-
 /** Takes in what is new of a job; its end, where that is one. `stopper`: it has stopped its queue, and waits there. */
 export function takeIn(
   news: News,
@@ -75,12 +72,20 @@ export function takeIn(
   return null
 }
 
-/** The gateway's own deadlines, for backends that never give up. A printer that takes less than 1 kB/s is stalled. */
-export function overdue({ sizeBytes }: Spooled, course: Course, config: Config['jobs']): SendResult | null {
+/**
+ * The gateway's own deadlines, for backends that never give up; `patienceMs`: for one that cannot reach the printer. A
+ * printer that takes less than 1 kB/s is stalled.
+ */
+export function overdue(
+  { sizeBytes }: Spooled,
+  course: Course,
+  config: Config['jobs'],
+  patienceMs: number,
+): SendResult | null {
   const now = performance.now()
   const { state, since, unreachedSince, silentSince } = course
   if (silentSince !== null) return null
-  if (unreachedSince !== null && now - unreachedSince > config.retryForMs + CONNECT_GRACE_MS)
+  if (unreachedSince !== null && now - unreachedSince > patienceMs)
     return { outcome: 'failed', error: 'printer unreachable', mayHavePrinted: false }
   if (state === 'queued' && now - since > config.holdForMs)
     return { outcome: 'failed', error: 'CUPS did not begin the job in time', mayHavePrinted: course.sawPrinting }

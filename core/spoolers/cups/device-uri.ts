@@ -14,7 +14,8 @@ const PASSED_ON = ['waiteof', 'contimeout', 'reserve', 'banner', 'format', 'orde
 
 /**
  * The device URI of a printer; null for USB, whose backend names devices in its own way: CUPS must be asked. A backend
- * gives up connecting after `connectSeconds`; without that it tries for a week.
+ * gives up connecting after `connectSeconds`, if the gateway is not there to end the job before; without that it tries
+ * for a week.
  */
 export function deviceOf({ address, record }: LivePrinter, connectSeconds: number): Device | null {
   const { scheme, connection } = address

@@ -23,7 +23,7 @@ const CANCEL_MS = 5_000
 
 /** Follows a job in CUPS to its end; one that is held is let go first. */
 export async function follow(spooled: Spooled, parts: CarryParts): Promise<SendResult | Left | Unsent> {
-  const { signal, server, config } = parts
+  const { signal, server, config, hooks } = parts
   const course = beginCourse(spooled)
   const news = newsOf(spooled, parts)
   let canceling: number | null = null
@@ -39,7 +39,7 @@ export async function follow(spooled: Spooled, parts: CarryParts): Promise<SendR
       if (canceling !== null && performance.now() - canceling > CANCEL_MS)
         return { outcome: 'failed', error: 'CUPS does not let go of the job', mayHavePrinted: course.sawPrinting }
       if (item?.kind === 'job' && item.job.state === 'pending-held' && spooled.held) await release(spooled, parts)
-      const late = canceling === null ? overdue(spooled, course, config) : null
+      const late = canceling === null ? overdue(spooled, course, config, hooks.patienceMs) : null
       if (late) {
         await cancelJob(server, spooled.id, spooled.user)
         return late

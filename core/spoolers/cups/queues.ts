@@ -14,8 +14,10 @@ import { asLinkError, reached, whyRefused } from './reached.ts'
 import type { CupsServer } from './server.ts'
 
 export interface Queues {
-  /** The queue of a printer as it is now, or null: it has not been made. Rejects with a LinkError. */
-  look(printer: LivePrinter): Promise<Queue | null>
+  /**
+   * The queue of a printer as it is, or was at most `agoMs` ago; null: it has not been made. Rejects with a LinkError.
+   */
+  look(printer: LivePrinter, agoMs?: number): Promise<Queue | null>
   /**
    * Makes the queue where it is missing or out of date, and waits until it can print; null: CUPS has no driver for the
    * printer and can make none. Rejects with a LinkError.
@@ -37,6 +39,7 @@ export interface QueueParts {
 
 const NOT_FOUND = STATUSES['client-error-not-found']
 const READY_MS = 10_000
+const LEARNT_MS = 60_000
 const READY_PAUSE_MS = 100
 const DEVICES_SECONDS = 5
 
@@ -46,6 +49,9 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
   const said = new Set<string>()
   /** What has been made, by name: settings are read once. */
   const made = new Map<string, string>()
+  /** Since when cupsd has been making a driver. */
+  const learning = new WeakMap<LivePrinter, number>()
+  const looked = new WeakMap<LivePrinter, { readonly queue: Queue; readonly at: number }>()
 
   const settingOf = (name: string) => `cups.queue.${name}`
   async function madeFor(name: string): Promise<string | null> {
@@ -59,7 +65,16 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     log.warn({ queue: name, deviceUri: found }, sentence)
   }
 
-  async function look(printer: LivePrinter): Promise<Queue | null> {
+  async function look(printer: LivePrinter, agoMs = 0): Promise<Queue | null> {
+    const seen = looked.get(printer)
+    if (seen && performance.now() - seen.at < agoMs) return seen.queue
+    looked.delete(printer)
+    const queue = await lookNow(printer)
+    if (queue) looked.set(printer, { queue, at: performance.now() })
+    return queue
+  }
+
+  async function lookNow(printer: LivePrinter): Promise<Queue | null> {
     const name = queueName(printer)
     const answer = await reached(() =>
       server.ask('Get-Printer-Attributes', {
@@ -105,9 +120,10 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     const usb = printer.address.link === 'usb'
     if (found && usb) return found
     const device = await deviceFor(printer)
-    if (found?.deviceUri === device.uri) return found
-    if (device.ppd === 'raw' || (await isDriverless(device.uri))) {
-      await add(printer, name, device)
+    const asItShould = found?.deviceUri === device.uri
+    if (asItShould && (device.ppd === 'raw' || hasLearnt(found))) return found
+    if (asItShould || device.ppd === 'raw' || (await isDriverless(device.uri))) {
+      if (!asItShould) await add(printer, name, device)
       const queue = device.ppd === 'raw' ? await look(printer) : await learnt(printer)
       if (queue) return queue
       await remove(name)
@@ -152,12 +168,22 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     log.info({ queue: name, deviceUri: uri, ppd }, 'a CUPS queue was made')
   }
 
-  /** An `everywhere` queue is answered for before cupsd has asked the printer what it can do; null: it learns nothing. */
+  /**
+   * An `everywhere` queue is answered for before cupsd has asked the printer what it can do; null: it learns nothing.
+   * Rejects with a LinkError while it may still learn.
+   */
   async function learnt(printer: LivePrinter): Promise<Queue | null> {
+    const since = learning.get(printer) ?? performance.now()
+    learning.set(printer, since)
     for (const end = performance.now() + READY_MS; performance.now() < end; await sleep(READY_PAUSE_MS)) {
       const queue = await look(printer)
-      if (queue?.attributes['media-supported'] !== undefined) return queue
+      if (!queue || !hasLearnt(queue)) continue
+      learning.delete(printer)
+      return queue
     }
+    if (performance.now() - since < LEARNT_MS)
+      throw new LinkError('spooler', `CUPS still makes its driver for the queue ${queueName(printer)}`)
+    learning.delete(printer)
     return null
   }
 
@@ -176,6 +202,8 @@ export function createQueues({ server, settings, log, connectSeconds }: QueuePar
     },
   }
 }
+
+const hasLearnt = ({ attributes }: Queue): boolean => attributes['media-supported'] !== undefined
 
 /**
  * Whether cupsd can make a driver from what the printer says (cups/ppd-cache.c, _ppdCreateFromIPP: without a raster's

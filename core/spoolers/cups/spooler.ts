@@ -23,11 +23,13 @@ export interface CupsParts {
 }
 
 const CONNECT_MS = 2_000
+/** Where jobs follow each other at once, their queue is looked at this often. */
+const RECENT_MS = 1_000
 
 /** Jobs through cupsd: one queue per printer, states read live, pre-flight on the gateway's own link. */
 export function createCupsSpooler({ config, settings, log, direct }: CupsParts): Spooler {
   const server = openCups(config.cups.url, { connectMs: CONNECT_MS, stallMs: config.jobs.stallMs })
-  const connectSeconds = Math.max(1, Math.ceil(config.jobs.retryForMs / 1000))
+  const connectSeconds = Math.max(1, Math.ceil(config.jobs.holdForMs / 1000))
   const queues = createQueues({ server, settings, log, connectSeconds })
   const watch = createWatch(server)
   let orphans: Promise<Map<string, number>> | null = null
@@ -76,11 +78,12 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
   return {
     kind: 'cups',
     async open(printer, signal) {
-      const found = await queues.look(printer)
+      const ahead = letsNextAhead(printer)
+      const found = await queues.look(printer, ahead ? RECENT_MS : 0)
       const own = await openOwn(printer, found, signal)
       const openDirect = (sendSignal: AbortSignal) => direct.open(printer, sendSignal)
       const parts = { server, queues, watch, log, config: config.jobs, printer, found, own, openDirect }
-      const session = cupsSession({ ...parts, letsNextAhead: letsNextAhead(printer) })
+      const session = cupsSession({ ...parts, letsNextAhead: ahead })
       return {
         ...session,
         async send(plan, hooks, sendSignal) {
