@@ -27,7 +27,7 @@ import { capabilitiesOf, type LivePrinter, refusalOf } from './printers/live.ts'
 import { mibOf } from './printers/mib.ts'
 import { createPrinterRegistry, mayUse } from './printers/registry.ts'
 import { createStatusDesk } from './printers/status.ts'
-import { printerView } from './printers/view.ts'
+import { printerText, printerView } from './printers/view.ts'
 import { askBeside } from './spoolers/beside.ts'
 import { chooseSpooler, createSpooler } from './spoolers/choose.ts'
 import type { Store } from './store/store.ts'
@@ -154,6 +154,11 @@ export async function createGateway({
         .all()
         .filter((p) => mayUse(p, caller))
         .map((p) => printerView(p, Date.now(), config)),
+    printersText(caller) {
+      const now = Date.now()
+      const allowed = registry.all().filter((p) => mayUse(p, caller))
+      return `[${allowed.map((p) => printerText(p, now, config)).join(',')}]`
+    },
     async printer(path, caller) {
       const printer = known(path, caller)
       await statuses.ask(printer)

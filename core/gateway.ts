@@ -118,6 +118,8 @@ export interface Gateway {
   retry(request: RetryRequest): Promise<PrintOutcome>
   /** At once, from what is known. */
   printers(caller: Caller): readonly PrinterView[]
+  /** The same as JSON text, in a fraction of the time. */
+  printersText(caller: Caller): string
   /** Asks the printer, within the probe budget. */
   printer(path: string, caller: Caller): Promise<PrinterView>
   addPrinter(entry: PrinterEntry): Promise<PrinterView>

@@ -25,6 +25,12 @@ export const envelope = (url: string, statusCode: number, { message, content }: 
   result: { module: moduleOf(url), message, content },
 })
 
+/** The envelope around content that is JSON text already. */
+export function envelopeText(url: string, statusCode: number, message: string, content: string): string {
+  const around = JSON.stringify(envelope(url, statusCode, said(message, null)))
+  return around.replace(/null\}\}$/, () => `${content}}}`)
+}
+
 /** Everything that a route under `/api/v1` returns is `Said` and leaves in the envelope. */
 export const envelopePlugin = fastifyPlugin(
   async (app: FastifyInstance) => {

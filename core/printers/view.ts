@@ -25,26 +25,41 @@ type Lasting = Omit<PrinterView, 'status' | 'statusAge' | 'queuedJobs'>
 interface Seen {
   readonly of: readonly unknown[]
   readonly view: Lasting
+  /** As JSON, when it was first wanted; without the first brace. */
+  text: string | null
 }
 
 const seen = new WeakMap<LivePrinter, Seen>()
 
 /** The printer as clients see it; everything from what is known already. */
-export function printerView(printer: LivePrinter, now: number, config: Config): PrinterView {
+export const printerView = (printer: LivePrinter, now: number, config: Config): PrinterView => ({
+  ...passingView(printer, now),
+  ...seenOf(printer, config).view,
+})
+
+/** The same as JSON: lists of many printers are asked for again and again, and most of each stays as it was. */
+export function printerText(printer: LivePrinter, now: number, config: Config): string {
+  const known = seenOf(printer, config)
+  known.text ??= JSON.stringify(known.view).slice(1)
+  return `${JSON.stringify(passingView(printer, now)).slice(0, -1)},${known.text}`
+}
+
+const passingView = (printer: LivePrinter, now: number): Omit<PrinterView, keyof Lasting> => ({
+  status: statusOf(printer),
+  statusAge: printer.askedAt === null ? null : Math.max(0, now - printer.askedAt),
+  queuedJobs: printer.lane.depth,
+})
+
+/** What lasts, made anew only when one of its parts was replaced. */
+function seenOf(printer: LivePrinter, config: Config): Seen {
   const known = knownCapabilities(printer)
-  // Lists of many printers are asked for again and again: what lasts is made anew only when one of these was replaced.
   const { record, detection, report, mib, queue, reachable, localAddress } = printer
   const of = [record, detection, report, mib, queue, reachable, localAddress, known, config]
   const before = seen.get(printer)
-  const view = before?.of.every((part, i) => part === of[i]) ? before.view : lastingView(printer, known, config)
-  if (view !== before?.view) seen.set(printer, { of, view })
-  return {
-    // Before the copied ones: properties added behind them cost twenty times as much.
-    status: statusOf(printer),
-    statusAge: printer.askedAt === null ? null : Math.max(0, now - printer.askedAt),
-    queuedJobs: printer.lane.depth,
-    ...view,
-  }
+  if (before?.of.every((part, i) => part === of[i])) return before
+  const now: Seen = { of, view: lastingView(printer, known, config), text: null }
+  seen.set(printer, now)
+  return now
 }
 
 function lastingView(printer: LivePrinter, known: Capabilities | null, config: Config): Lasting {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type Caller, fail, type Gateway, type PrinterEntry, PrinterEntrySchema } from '../../core/index.ts'
-import { PREFIX, said } from '../envelope.ts'
+import { envelopeText, PREFIX, said } from '../envelope.ts'
 import type { Api, RouteOptions } from './api.ts'
 
 const Path = Type.Object({ path: Type.String({ minLength: 1 }) })
@@ -24,9 +24,11 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
   const reading = { scopes: ['read', 'manage'], does: 'see printers' } as const
   const managing = { scopes: ['manage'], does: 'change printers' } as const
 
-  api.get('/printers', { config: reading }, async (request) =>
-    said('Successfully obtained printers.', gateway.printers(request.caller)),
-  )
+  api.get('/printers', { config: reading }, async (request, reply) => {
+    const printers = gateway.printersText(request.caller)
+    reply.type('application/json; charset=utf-8')
+    return envelopeText(request.raw.url ?? '', 200, 'Successfully obtained printers.', printers)
+  })
 
   api.post('/printers', { config: managing, schema: { body: NewPrinter } }, async (request, reply) => {
     if (request.caller.targets !== null) throw fail('KEY_FORBIDS', ['add printers: it is limited to some'])

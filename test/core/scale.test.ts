@@ -5,7 +5,10 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { type DiscoverySource, deviceIdsOf, type Found } from '../../core/discovery/source.ts'
 import type { Facts } from '../../core/driver/index.ts'
-import { anybody, startRig } from './rig.ts'
+import type { PrinterView } from '../../core/index.ts'
+import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
+import { zplEngine } from '../../fixtures/virtual/zpl.ts'
+import { anybody, deadPort, startRig } from './rig.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -69,7 +72,7 @@ t.test('a thousand printers more take no timer, and less than 20 kB each', { tim
   const { gateway } = await startRig(t, { discovery: { timeoutMs: 400 }, sources: [source] })
   const look = async () => {
     await gateway.discover()
-    t.equal(gateway.printers(anybody).length, count)
+    t.equal(JSON.parse(gateway.printersText(anybody)).length, count)
     // Questions that nobody answers end, and their timers with them.
     await sleep(1500)
     return { bytes: await bytesHeld(), timers: timers.size }
@@ -84,4 +87,34 @@ t.test('a thousand printers more take no timer, and less than 20 kB each', { tim
   t.ok(each < 20_000, `${Math.round(each)} bytes each`)
   t.ok(each > 500, 'which is what is measured')
   t.ok(many.timers <= few.timers, `${many.timers} timers, ${few.timers} before`)
+})
+
+t.test('the list of printers as text is the list, whatever has changed since it was last told', async (t) => {
+  const printer = await startTcpPrinter(zplEngine())
+  t.teardown(() => printer.close())
+  const dead = `tcp://127.0.0.1:${await deadPort()}`
+  const { gateway } = await startRig(t, {
+    printers: [printer.uri, dead].map((uri) => ({ uri, driver: 'zpl' })),
+    preflight: { budgetMs: 1000 },
+  })
+  const [path, other] = gateway.printers(anybody).map((view) => view.path)
+  // Their age is told in milliseconds, which may pass between the two.
+  const same = (name: string, caller = anybody) => {
+    const plain = (views: readonly PrinterView[]) =>
+      views.map((view) => ({ ...view, statusAge: typeof view.statusAge }))
+    const told = plain(JSON.parse(gateway.printersText(caller)))
+    t.same(told, plain(gateway.printers(caller)), name)
+    return told
+  }
+  same('at first')
+  await gateway.printer(path!, anybody)
+  await gateway.printer(other!, anybody)
+  t.match(same('asked'), [{ status: 'idle' }, { status: 'offline' }])
+  printer.set({ mediaOut: true })
+  await gateway.printer(path!, anybody)
+  t.match(same('out of paper'), [{ status: 'stopped', statusReasons: ['media-empty-error'] }, {}])
+  await gateway.changePrinter(path!, { tags: ['dock'], model: 'Mine "quoted"' })
+  t.match(same('changed by a person'), [{ tags: ['dock'], model: 'Mine "quoted"' }, {}])
+  t.equal(same('limited', { ...anybody, targets: ['tag_dock'] }).length, 1)
+  t.same(same('none', { ...anybody, targets: ['tag_none'] }), [])
 })

@@ -90,6 +90,7 @@ export function fakeGateway(verbs: Partial<Gateway> = {}): FakeGateway {
     retry: async ({ jobId }) => ended('completed', { ...(await job(jobId)) }),
     cancel: async (jobId) => ({ ...(await job(jobId)), state: 'failed', error: 'Canceled' }),
     printers: () => [PRINTER],
+    printersText: () => JSON.stringify([PRINTER]),
     printer: async (path) => known(path),
     addPrinter: async () => PRINTER,
     changePrinter: async (path) => known(path),
