@@ -30,12 +30,14 @@ export interface Evidence {
 export function brokenPromises({ asked, receipts, jobs, orphans }: Evidence): string[] {
   const byId = new Map(jobs.map((job) => [job.jobId, job]))
   const wholeOf = count(receipts.map(({ text }) => text))
+  const documents = new Set(asked.map(({ document }) => document))
+  const torn = receipts.map(({ text }) => text).filter((text) => !documents.has(text))
   const broken: string[] = []
   const say = (sentence: string) => void broken.push(sentence)
 
   for (const { mark, document, answers, key } of asked) {
     const whole = wholeOf.get(document) ?? 0
-    const partial = receipts.some(({ text }) => text !== document && text.includes(mark))
+    const partial = () => torn.some((text) => text.includes(mark))
     if (whole > 1) say(`${mark} was printed ${whole} times`)
     const told = answers.filter(({ jobId }) => jobId !== null)
     for (const { status, jobId } of told) {
@@ -47,17 +49,17 @@ export function brokenPromises({ asked, receipts, jobs, orphans }: Evidence): st
       }
       if (job.state === 'queued' || job.state === 'printing') say(`${mark} never came to an end: ${job.state}`)
       if (job.state === 'completed' && whole !== 1) say(`${mark} is completed and arrived whole ${whole} times`)
-      if (job.state === 'failed' && !job.mayHavePrinted && (whole > 0 || partial) && isLast(told, jobId!))
+      if (job.state === 'failed' && !job.mayHavePrinted && (whole > 0 || partial()) && isLast(told, jobId!))
         say(`${mark} failed with nothing printed, they say, and bytes arrived`)
     }
     const completed = new Set(told.filter(({ jobId }) => byId.get(jobId!)?.state === 'completed').map((a) => a.jobId))
     if (completed.size > 1) say(`${mark} has one key and ${completed.size} completed jobs`)
   }
   for (const printer of new Set(receipts.map((receipt) => receipt.printer))) {
-    const order = jobs.filter((job) => job.printer === printer).map((job) => job.title)
+    const order = new Map(jobs.filter((job) => job.printer === printer).map((job, i) => [job.title, i]))
     const arrived = receipts.filter((receipt) => receipt.printer === printer).map(({ text }) => markOf(text))
-    const accepted = arrived.filter((mark) => order.includes(mark))
-    const sorted = [...accepted].sort((a, b) => order.indexOf(a) - order.indexOf(b))
+    const accepted = arrived.filter((mark) => order.has(mark))
+    const sorted = [...accepted].sort((a, b) => order.get(a)! - order.get(b)!)
     if (accepted.join() !== sorted.join()) say(`${printer} printed ${accepted.join()} in place of ${sorted.join()}`)
   }
   if (orphans.length > 0) say(`the spool holds documents that no job names: ${orphans.join(', ')}`)

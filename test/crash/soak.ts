@@ -181,6 +181,23 @@ async function drive(pool: Pool, stands: readonly Stand[], endMs: number) {
     else unexpected.push(`${stand.entry.driver}: ${statusCode} ${answer.result.content.message}`)
   }
 
+  /** What is left of each family: how many, and how the oldest is. */
+  async function left(): Promise<string[]> {
+    const drivers = [...new Set(accepted.values())]
+    return Promise.all(
+      drivers.map(async (driver) => {
+        const ids = [...accepted].filter(([, of]) => of === driver).map(([jobId]) => jobId)
+        const { state, createdAt } = await jobOf(ids[0]!)
+        return `${driver}: ${ids.length}, the oldest ${state} since ${createdAt}`
+      }),
+    )
+  }
+
+  async function jobOf(jobId: string): Promise<Job> {
+    const { body } = await pool.request({ method: 'GET', path: `/api/v1/jobs/${jobId}`, headers: { 'x-api-key': KEY } })
+    return ((await body.json()) as { result: { content: Job } }).result.content
+  }
+
   async function look(): Promise<void> {
     for (const jobId of [...accepted.keys()]) {
       const { statusCode, body } = await pool.request({
@@ -216,7 +233,7 @@ async function drive(pool: Pool, stands: readonly Stand[], endMs: number) {
     await look()
     if (accepted.size > 0) await sleep(500)
   }
-  return { ...counts, unended: [...new Set(accepted.values())], unexpected }
+  return { ...counts, unended: await left(), unexpected }
 }
 
 /** Now this printer, now that one, is at fault for a second or two. */
