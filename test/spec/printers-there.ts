@@ -42,9 +42,23 @@ async function add<P extends { readonly uri: string; close(): Promise<void> }>(
   })
 }
 
+const used = new Set<string>()
+/** A port makes a path: whoever had that of an earlier printer would have its jobs as well. */
+async function unlikeBefore<P extends { readonly uri: string; close(): Promise<void> }>(
+  start: () => Promise<P>,
+): Promise<P> {
+  const printer = await start()
+  if (!used.has(printer.uri)) {
+    used.add(printer.uri)
+    return printer
+  }
+  // Not before the next has its port, which would be this one.
+  return unlikeBefore(start).finally(() => printer.close())
+}
+
 type Tcp<S> = Promise<Added<VirtualPrinter<S>>>
 const tcp = async <S extends object>(t: Test, stand: Stand, engine: Engine<S>, entry: Entry, onLeave = () => {}) =>
-  add(t, stand, await startTcpPrinter(engine, { onLeave }), entry)
+  add(t, stand, await unlikeBefore(() => startTcpPrinter(engine, { onLeave })), entry)
 
 export const addZpl = (
   t: Test,
