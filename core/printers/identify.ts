@@ -23,7 +23,7 @@ import {
   ZEBRA_CALL,
 } from './identify-answers.ts'
 import type { LivePrinter } from './live.ts'
-import { factsOfAddress } from './path.ts'
+import { type Address, factsOfAddress } from './path.ts'
 
 /** One question that was asked, or why it was not. Text is cleaned; bytes that are no text are shown as `\x..`. */
 export interface IdentifyStep {
@@ -83,10 +83,23 @@ export async function identifyPrinter(printer: LivePrinter, options: IdentifyOpt
   const onLink = questions.filter((question) => question.onLink)
   await runAll(questions.filter((question) => !question.onLink))
   if (onLink.length > 0 && !isKnown() && !(await printer.lane.tryNow(() => runAll(onLink).then(() => true))))
-    for (const { by } of onLink) steps.push({ by, sent: null, heard: null, note: 'a job is on its link' })
-  if (!isKnown() && printer.address.link === 'tcp' && !options.mayPrint)
-    steps.push({ by: '~HI', sent: null, heard: null, note: 'not asked without "mayPrint": other printers print it' })
+    for (const { by } of onLink) steps.push(unasked(by, 'a job is on its link'))
+  if (!isKnown() && printer.address.scheme === 'tcp' && !options.mayPrint) steps.push(unasked('~HI', WITHOUT_CONSENT))
+  const silence = silenceOf(printer.address)
+  if (silence !== null) steps.push(unasked(...silence))
   return { steps, facts }
+}
+
+const WITHOUT_CONSENT = 'not asked without "mayPrint" (--consent): other printers print it'
+
+const unasked = (by: string, note: string): IdentifyStep => ({ by, sent: null, heard: null, note })
+
+/** Why there is no question for a way; null: there are some. */
+function silenceOf({ link, scheme }: Address): readonly [by: string, note: string] | null {
+  if (scheme === 'cups') return ['CUPS', 'what CUPS knows of its printers is read when they are looked for']
+  if (link === 'usb') return ['USB', 'what it says of itself is read when printers are looked for']
+  if (link === 'serial') return ['the serial port', 'whatever is asked over it may be printed: choose "driver"']
+  return null
 }
 
 function questionsFor({ address, record }: LivePrinter, options: IdentifyOptions): Question[] {

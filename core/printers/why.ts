@@ -1,10 +1,13 @@
 import type { Claim } from '../driver/detect.ts'
 import type { LivePrinter } from './live.ts'
+import type { Address } from './path.ts'
 
 const MOST_OTHERS = 3
 
+const mayBeAsked = ({ link, scheme }: Address) => scheme !== 'cups' && (link === 'tcp' || link === 'ipp')
+
 /** Which driver prints, by which rule, on which evidence, what else was close, and what to do where it is wrong. */
-export function whyOf({ record, driver, detection, facts }: LivePrinter): string {
+export function whyOf({ record, driver, detection, facts, address }: LivePrinter): string {
   const { claim, tied, others, forced } = detection
   const rule = ({ strength, rule, evidence }: Claim) =>
     `rule ${rule + 1}, ${strength}: ${Object.entries(evidence)
@@ -26,7 +29,11 @@ export function whyOf({ record, driver, detection, facts }: LivePrinter): string
         .slice(0, MOST_OTHERS)
         .map((other) => `${other.driver} (${rule(other)})`)
         .join('; ')}.`,
-    !claim?.refuse && !facts.make && !facts.commandSet && !facts.model && 'Little is known of it: identify asks it.',
+    !claim?.refuse &&
+      !facts.make &&
+      !facts.commandSet &&
+      !facts.model &&
+      `Little is known of it${mayBeAsked(address) ? ': identify asks it' : ''}.`,
     'Where that is wrong, change "driver" of the printer, or name it in its entry in "printers".',
   ]
   return sentences.filter(Boolean).join(' ')

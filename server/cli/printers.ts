@@ -89,7 +89,7 @@ export const identify: Command = {
       const path = `/printers/${encodeURIComponent(args.words[0]!)}/identify`
       const { steps, printer: known } = (await ask('POST', path, { mayPrint })) as IdentifyView
       const rows = steps.map(({ by, sent, heard, note }) => [by, sent ?? '-', heard ?? note ?? ''])
-      world.out(rows.length === 0 ? 'Nothing can be asked by this way.' : table(['QUESTION', 'SENT', 'HEARD'], rows))
+      world.out(table(['QUESTION', 'SENT', 'HEARD'], rows))
       world.out(`\n${table([known.why], [])}`)
     }),
 }

@@ -202,6 +202,23 @@ t.test('an unknown printer is asked who it is, the least harmful question first,
   t.equal(asks.printer.driver, 'zpl')
 })
 
+t.test('a printer that is not asked tells why', async (t) => {
+  const uris = ['usb://sn/ABC', 'serial:///dev/ttyS77', 'cups://office', 'lpd://127.0.0.1:9/raw']
+  const { gateway } = await startRig(t, { printers: uris.map((uri) => ({ uri })) })
+  const notes = await Promise.all(
+    gateway.printers(anybody).map(async ({ path, why }) => {
+      const { steps } = await gateway.identify(path, { mayPrint: false })
+      return [steps.at(-1)?.by, steps.at(-1)?.sent === null, /identify asks it/.test(why)]
+    }),
+  )
+  t.strictSame(notes, [
+    ['USB', true, false],
+    ['the serial port', true, false],
+    ['CUPS', true, false],
+    ["Epson's discovery on UDP port 3289", false, true],
+  ])
+})
+
 t.test('a printer to which no way leads does no harm to who asks', async (t) => {
   // Of a link-local address that names no interface, no system knows where it is.
   const host = 'fe80::1'
