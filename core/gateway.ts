@@ -1,10 +1,10 @@
-import type { ExtensionKind, PrinterEntry } from './config.ts'
+import type { ExtensionKind, PreflightPolicy, PrinterEntry } from './config.ts'
 import type { SearchReport } from './discovery/discover.ts'
 import type { Submission } from './documents/document.ts'
 import type { Media, Options } from './driver/index.ts'
 import type { Job, JobState } from './jobs/job.ts'
 import type { Identification } from './printers/identify.ts'
-import type { PrinterView } from './printers/printer.ts'
+import type { PrinterRecord, PrinterView } from './printers/printer.ts'
 import type { KeyLimits } from './store/store.ts'
 
 /** Who asks. `targets` null: all printers. `seesAllJobs`: jobs of other keys too. */
@@ -104,7 +104,10 @@ export interface PrinterChange {
   readonly model?: string | null
   readonly driver?: string | null
   readonly tags?: readonly string[]
+  readonly preflight?: PreflightPolicy | null
   readonly rawFilter?: boolean | null
+  /** In place of all that were set before. */
+  readonly traits?: PrinterRecord['traits']
 }
 
 /** The verbs of the gateway. Every refusal is a `GatewayError`; print outcomes are values. */

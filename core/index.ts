@@ -2,7 +2,7 @@
 export type * from './config.ts'
 export { loadConfig, publishedSchema } from './config.ts'
 export { CONFIG_FLAGS, type ConfigFlag, configKeys, OTHER_VARIABLES } from './config-overlay.ts'
-export { PrinterEntrySchema, TAG_PATTERN } from './config-schema.ts'
+export { POLICIES, PrinterEntrySchema, TAG_PATTERN } from './config-schema.ts'
 export { createGateway, type GatewayParts } from './create-gateway.ts'
 export type { Build } from './device-status.ts'
 export type { SearchReport, SourceReport } from './discovery/discover.ts'

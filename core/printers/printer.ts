@@ -67,6 +67,8 @@ export interface PrinterView {
   readonly tags: readonly string[]
   /** Whether documents are screened for control commands, whoever sends them; null: by the key's scopes. */
   readonly rawFilter: boolean | null
+  /** Those that people set, over what its model's rows say. */
+  readonly traits: PrinterRecord['traits']
   readonly deviceId: string | null
   readonly identity: 'strong' | 'weak'
   readonly queuedJobs: number

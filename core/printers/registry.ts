@@ -175,22 +175,19 @@ export async function createPrinterRegistry({
       }
       return printer
     },
-    async change(printer, { model, driver, tags, rawFilter }) {
+    async change(printer, change) {
+      const { driver, traits } = change
       if (driver && !drivers.has(driver))
         throw fail('DRIVER_UNKNOWN', [driver, drivers.all.map(({ id }) => id).join(', ')])
-      const { record } = printer
-      apply(printer, {
-        ...record,
-        ...(model !== undefined && { model }),
-        ...(driver !== undefined && { driver }),
-        ...(tags !== undefined && { tags }),
-        ...(rawFilter !== undefined && { rawFilter }),
-      })
+      const { record: before } = printer
+      const wanted = { ...before, ...change }
+      if (traits) checkTraits(wanted, printer.address, drivers)
+      apply(printer, wanted)
       try {
         await keep(printer.record)
       } catch (error) {
-        const { model, driver, tags, rawFilter = null } = record
-        apply(printer, { ...printer.record, model, driver, tags, rawFilter })
+        const { model, driver, tags, preflight, rawFilter = null, traits } = before
+        apply(printer, { ...printer.record, model, driver, tags, preflight, rawFilter, traits })
         throw error
       }
     },

@@ -83,6 +83,7 @@ function lastingView(printer: LivePrinter, known: Capabilities | null, config: C
     driver: driver?.id ?? null,
     tags: record.tags,
     rawFilter: record.rawFilter ?? null,
+    traits: record.traits,
     deviceId: record.deviceId,
     identity: record.identity,
     spooler: spoolerOf(printer, config),

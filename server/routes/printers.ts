@@ -1,5 +1,13 @@
 import { Type } from 'typebox'
-import { type Caller, fail, type Gateway, type PrinterEntry, PrinterEntrySchema } from '../../core/index.ts'
+import {
+  type Caller,
+  fail,
+  type Gateway,
+  POLICIES,
+  type PreflightPolicy,
+  type PrinterEntry,
+  PrinterEntrySchema,
+} from '../../core/index.ts'
 import { envelopeText, PREFIX, said } from '../envelope.ts'
 import type { Api, RouteOptions } from './api.ts'
 
@@ -12,7 +20,11 @@ const Change = Type.Object({
   model: Filled(255),
   driver: Filled(64),
   tags: Type.Optional(Type.Unsafe<string[] | null>({ ...PrinterEntrySchema.properties.tags, type: ['array', 'null'] })),
+  preflight: Type.Optional(Type.Unsafe<PreflightPolicy | null>({ enum: [...POLICIES, null] })),
   rawFilter: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })),
+  traits: Type.Optional(
+    Type.Unsafe<PrinterEntry['traits'] | null>({ ...PrinterEntrySchema.properties.traits, type: ['object', 'null'] }),
+  ),
 })
 
 const Identify = Type.Unsafe<{ readonly mayPrint?: boolean } | null | undefined>({
@@ -45,13 +57,15 @@ export async function printerRoutes(api: Api, { gateway }: RouteOptions): Promis
   api.patch('/printers/:path', { config: managing, schema: { params: Path, body: Change } }, async (request) => {
     const { path } = request.params
     await mustSee(gateway, path, request.caller)
-    const { model, driver, tags, rawFilter } = request.body
+    const { model, driver, tags, preflight, rawFilter, traits } = request.body
     maySwitch(rawFilter, request.caller)
     const change = {
       ...(model !== undefined && { model }),
       ...(driver !== undefined && { driver }),
       ...(tags !== undefined && { tags: tags ?? [] }),
+      ...(preflight !== undefined && { preflight }),
       ...(rawFilter !== undefined && { rawFilter }),
+      ...(traits !== undefined && { traits: traits ?? {} }),
     }
     return said('Printer changed.', await gateway.changePrinter(path, change))
   })

@@ -53,6 +53,7 @@ export const PRINTER: PrinterView = {
   driver: 'zpl',
   tags: ['shipping'],
   rawFilter: null,
+  traits: {},
   deviceId: null,
   identity: 'strong',
   queuedJobs: 0,

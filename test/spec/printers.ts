@@ -127,6 +127,20 @@ export function printers(t: Test, stand: Stand): void {
     isInvalid(t, await ask('PATCH', `/printers/${content.path}`, { json: { driver: 'laser' } }), ['driver'])
     isInvalid(t, await ask('PATCH', `/printers/${content.path}`, { json: { tags: ['two words'] } }), ['tags.0'])
 
+    const set = { driver: 'escpos', preflight: 'off', traits: { widthDots: 384 } }
+    t.match((await ask('PATCH', `/printers/${content.path}`, { json: set })).content, set)
+    t.match(await listed(content.path), set)
+    for (const [field, json] of [
+      ['traits', { traits: { widthDot: 384 } }],
+      ['traits', { driver: 'raw-tcp', traits: { widthDots: 384 } }],
+      ['preflight', { preflight: 'maybe' }],
+    ] as const)
+      isInvalid(t, await ask('PATCH', `/printers/${content.path}`, { json }), [field])
+    t.match(await listed(content.path), set, 'what is refused changes nothing')
+    const back = { driver: null, preflight: null, traits: null, tags: null }
+    const { content: usual } = await ask('PATCH', `/printers/${content.path}`, { json: back })
+    t.match(usual, { driver: 'raw-tcp', preflight: 'advise', traits: {}, tags: [] })
+
     const removed = await ask('DELETE', `/printers/${encoded}`)
     t.same([removed.status, removed.message, removed.content], [200, 'Printer removed.', null])
     t.equal((await ask('GET', `/printers/${content.path}`)).status, 404)
