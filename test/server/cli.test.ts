@@ -145,7 +145,7 @@ t.test('a search tells by source what it found, what failed and what it passed o
   t.equal(status, 0)
   t.same(
     bed.gateway.asked.map(({ verb }) => verb),
-    ['discover', 'lastSearch', 'printers'],
+    ['discover', 'lastSearch', 'printersText'],
   )
   const [sources, passedOver, printers] = out.split('\n\n')
   t.match(sources, /^SOURCE +FOUND\nusb +2\nmdns +0 +UDP port 5353 cannot be shared\ncups +0 +failed: cupsd refuses$/)
