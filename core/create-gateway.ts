@@ -11,6 +11,7 @@ import { loadDrivers } from './driver/registry.ts'
 import { fail } from './errors.ts'
 import type { Caller, Gateway } from './gateway.ts'
 import { createJournal, jobView } from './jobs/active-job.ts'
+import { REMOVED } from './jobs/endings.ts'
 import { createIds } from './jobs/ids.ts'
 import { createLedger } from './jobs/ledger.ts'
 import { createPrintDesk } from './jobs/print.ts'
@@ -175,6 +176,11 @@ export async function createGateway({
     async removePrinter(path) {
       const printer = known(path, null)
       await registry.remove(printer)
+      // What has begun goes on to its end; jobs of a pool may have other printers.
+      const waiting = [...journal.active.values()].filter(
+        ({ record, candidates }) => record.stage === 'accepted' && candidates.every((one) => one === printer),
+      )
+      await Promise.all(waiting.map((job) => runner.cancel(job, REMOVED)))
       await spooler.forget?.(printer).catch((error) => log.warn({ err: error, printer: path }, 'its queue stays'))
     },
     async identify(path, { mayPrint }) {

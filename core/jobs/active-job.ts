@@ -31,7 +31,8 @@ export interface ActiveJob {
   /** Writes must be on stable storage: a 201 was or will be given, or the client gave a key. */
   readonly durable: boolean
   readonly fingerprint: string | null
-  canceled: boolean
+  /** Why somebody ended it: what stands in its `error`; null: nobody has. */
+  canceled: string | null
   /** It is at the head of its printer's lane. */
   running: boolean
 }
@@ -85,7 +86,7 @@ export function createActiveJob(beginning: Beginning): ActiveJob {
     ended: end.promise,
     end,
     abort: new AbortController(),
-    canceled: false,
+    canceled: null,
     running: false,
   }
 }

@@ -29,6 +29,11 @@ export interface Endings {
   broke(job: ActiveJob, error: unknown): Promise<void>
 }
 
+/** Somebody has ended the job. */
+export const CANCELED = 'Canceled'
+/** …by removing its printer. */
+export const REMOVED = 'The printer was removed'
+
 /** Bytes of it had begun to leave, and nobody can tell how it went on. */
 export const INTERRUPTED = 'Interrupted while printing'
 
@@ -50,7 +55,7 @@ export function createEndings({ config, journal, log }: EndingsParts): Endings {
     await journal.finish(job, { state: 'failed', error, mayHavePrinted })
     job.answer.resolve({ outcome: 'failed', job: jobView(job.record) })
   }
-  const cancel = (job: ActiveJob) => fail(job, 'Canceled', false)
+  const cancel = (job: ActiveJob) => fail(job, job.canceled ?? CANCELED, false)
 
   return {
     fail,
@@ -69,7 +74,7 @@ export function createEndings({ config, journal, log }: EndingsParts): Endings {
         return job.answer.resolve({ outcome: 'completed', job: jobView(job.record) })
       }
       const { mayHavePrinted } = result
-      await fail(job, job.canceled ? 'Canceled' : withDoubt(result.error, mayHavePrinted), mayHavePrinted)
+      await fail(job, job.canceled ?? withDoubt(result.error, mayHavePrinted), mayHavePrinted)
     },
     async giveUp(job, { text, detail }) {
       const printer = job.candidates.find(({ record }) => record.path === job.record.printer)!

@@ -7,6 +7,7 @@ import type { LivePrinter } from '../printers/live.ts'
 import type { PrinterRegistry } from '../printers/registry.ts'
 import type { SpoolStore, Store } from '../store/store.ts'
 import { createActiveJob, jobView } from './active-job.ts'
+import { REMOVED } from './endings.ts'
 import type { DocumentRef, JobRecord } from './job.ts'
 import type { Runner } from './runner.ts'
 
@@ -38,7 +39,7 @@ async function takeUp(parts: RecoverParts, record: JobRecord, candidates: readon
   const { store, registry, runner } = parts
   const end = (error: string) => endRecord(parts, record, error, false)
   if (!record.held || !record.document) return end('The gateway was stopped before it could print')
-  if (candidates.length === 0) return end('The printer was removed')
+  if (candidates.length === 0) return end(REMOVED)
   if (!(await isThere(record.document, store.spool))) return end('The document is lost')
   const document = documentInSpool(record.document, store.spool)
   const printer = registry.find(record.printer) ?? candidates[0]!

@@ -6,7 +6,7 @@ import { type LivePrinter, preflightOf } from '../printers/live.ts'
 import { abortToStop, type Spooler } from '../spoolers/spooler.ts'
 import type { ActiveJob, Journal } from './active-job.ts'
 import { createAttempts } from './attempt.ts'
-import { createEndings } from './endings.ts'
+import { CANCELED, createEndings } from './endings.ts'
 import type { Turn } from './lane.ts'
 import { freshlyStopped, type NotReady, nextCandidate } from './readiness.ts'
 import { pause, within } from './time.ts'
@@ -27,7 +27,7 @@ export interface Runner {
   /** Takes over a job whose bytes had begun to leave then: it is followed to its end, and never sent again. */
   follow(job: ActiveJob): void
   /** Ends a job that has not ended: at once when it waits in a queue, else as soon as its printer lets go. */
-  cancel(job: ActiveJob): Promise<void>
+  cancel(job: ActiveJob, because?: string): Promise<void>
   /** Begins no more jobs: accepted ones stay for the next start, others end. Resolves when what was begun has ended. */
   stop(withinMs: number): Promise<void>
 }
@@ -138,8 +138,8 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
       for (const job of journal.active.values()) abortToStop(job.abort)
       await ended
     },
-    async cancel(job) {
-      job.canceled = true
+    async cancel(job, because = CANCELED) {
+      job.canceled = because
       job.abort.abort()
       if (!job.running) await endings.cancel(job)
     },

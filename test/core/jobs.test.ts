@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Gateway } from '../../core/gateway.ts'
+import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody, deadPort, startRig } from './rig.ts'
@@ -263,4 +264,31 @@ t.test('a trait that the driver does not know is refused with the names that it 
     message: /no such trait \(did you mean "jobsPerLink"\?\)/,
   })
   t.same(gateway.printers(anybody), [])
+})
+
+t.test('a printer that is removed takes the jobs with it that wait for it alone', async (t) => {
+  const printer = await startTcpPrinter(rawEngine())
+  t.teardown(() => printer.close())
+  const dead = `tcp://127.0.0.1:${await deadPort()}`
+  const { gateway, print } = await startRig(t, {
+    printers: [
+      { uri: dead, driver: 'raw-tcp', tags: ['dock'] },
+      { uri: printer.uri, driver: 'raw-tcp', tags: ['dock'] },
+    ],
+    jobs: { holdForMs: 60_000 },
+  })
+  const path = gateway.printers(anybody).find(({ uri }) => uri === dead)!.path
+  const tried = (await print(dead, 'tried', { wait: false })).job.jobId
+  const waits = (await print(dead, 'waits', { wait: false })).job.jobId
+  const client = print(dead, 'client', { wait: true })
+  const pool = (await print('tag_dock', 'pool', { wait: false })).job.jobId
+  await gateway.removePrinter(path)
+  const removed = { state: 'failed', error: 'The printer was removed', mayHavePrinted: false }
+  t.match(await client, { outcome: 'failed', job: removed })
+  for (const jobId of [tried, waits]) {
+    while ((await gateway.job(jobId, anybody)).state === 'queued') await sleep(5)
+    t.match(await gateway.job(jobId, anybody), removed)
+  }
+  while ((await gateway.job(pool, anybody)).completedAt === null) await sleep(5)
+  t.match(await gateway.job(pool, anybody), { state: 'completed' }, 'a pool has other printers')
 })
