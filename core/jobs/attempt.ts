@@ -72,7 +72,7 @@ export function createAttempts({ config, spooler, journal, renderer, log, ending
       const policy = preflightOf(printer, config)
       let session: Session | null = null
       try {
-        session = await spooler.open(printer, job.abort.signal)
+        session = await spooler.open(printer, job.abort.signal, 'job')
         printer.reachable = true
         const report = policy === 'off' ? null : await session.probe('job')
         if (report) noteReport(printer, report, Date.now())

@@ -47,7 +47,7 @@ export function createStatusDesk(
 
   async function askOnce(printer: LivePrinter): Promise<void> {
     try {
-      const session = await spooler.open(printer, new AbortController().signal)
+      const session = await spooler.open(printer, new AbortController().signal, 'status')
       try {
         printer.reachable = true
         const report = await session.probe('status')

@@ -67,7 +67,7 @@ export function createSpooler({ config, usb, settings, log }: SpoolerParts): Spo
   }
   return {
     kind: config.spooler === 'cups' ? 'cups' : 'direct',
-    open: (printer, signal) => of(printer).open(printer, signal),
+    open: (printer, ...purpose) => of(printer).open(printer, ...purpose),
     resume: (printer, ...job) => of(printer).resume(printer, ...job),
     refresh: async () => cups?.refresh?.(),
     observe: async (printer) => of(printer).observe?.(printer),

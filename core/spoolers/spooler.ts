@@ -68,8 +68,11 @@ export interface Session {
 /** What carries jobs to printers: the gateway itself, or CUPS. */
 export interface Spooler {
   readonly kind: 'direct' | 'cups'
-  /** Rejects with a LinkError when the printer cannot be reached. */
-  open(printer: LivePrinter, signal: AbortSignal): Promise<Session>
+  /**
+   * `status`: as it is now; `job`: what was seen a moment ago will do, where jobs follow each other. Rejects with a
+   * LinkError when the printer cannot be reached.
+   */
+  open(printer: LivePrinter, signal: AbortSignal, purpose: 'job' | 'status'): Promise<Session>
   /** Finds the end of a job whose bytes had begun to leave when the gateway ended; null: nobody can tell. */
   resume(
     printer: LivePrinter,

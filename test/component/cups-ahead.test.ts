@@ -102,7 +102,6 @@ t.test('what cupsd loses while it waits is printed once; what may have begun is 
   const { cupsd, printer, running, behind, untilInCups, untilState, said } = await startBusy(t, 5, lost)
   await untilInCups(COMPLETED, PROCESSING, PENDING, HELD, HELD)
   const doubt = { state: 'failed', error: /CUPS lost the job; it may have been printed/, mayHavePrinted: true }
-  const connections = printer.connections.total
   await cupsd.crash()
   printer.fault(null)
   await cupsd.start()
@@ -110,8 +109,8 @@ t.test('what cupsd loses while it waits is printed once; what may have begun is 
   t.match(await untilState(behind[0]!, 'completed', 'failed'), doubt, 'it was free to begin')
   for (const jobId of behind.slice(1))
     t.match(await untilState(jobId, 'completed', 'failed'), { state: 'completed', error: null })
-  t.same(textsOf(printer).slice(-4), ['job 2', 'job 3', 'job 4', 'job 5'])
-  t.equal(printer.connections.total, connections + 4, 'each was sent once')
+  const texts = textsOf(printer).filter((text) => /^job [2-5]/.test(text))
+  t.same(texts, ['job 2', 'job 3', 'job 4', 'job 5'], 'each was sent once')
   t.match(said.join(), /given again/)
 })
 

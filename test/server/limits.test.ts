@@ -454,7 +454,7 @@ t.test('a disk that is nearly full takes no document, and its body is not waited
   t.equal((await bed.app.inject({ url: '/api/v1/printers', headers })).statusCode, 200, 'all else goes on')
   t.same(
     bed.gateway.asked.map(({ verb }) => verb),
-    ['printers'],
+    ['printersText'],
   )
   room = true
   t.equal((await bed.app.inject('/readyz')).statusCode, 200)

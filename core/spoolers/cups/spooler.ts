@@ -70,18 +70,18 @@ export function createCupsSpooler({ config, settings, log, direct }: CupsParts):
       })
     const { scheme, link } = printer.address
     if (queue && !(queue.ours || queue.deviceUri === '')) return null
-    if (link === 'ipp') return direct.open(printer, signal)
+    if (link === 'ipp') return direct.open(printer, signal, 'job')
     const free = (queue?.idle ?? true) && printer.lane.running <= 1
-    return scheme === 'tcp' && free ? direct.open(printer, signal) : null
+    return scheme === 'tcp' && free ? direct.open(printer, signal, 'job') : null
   }
 
   return {
     kind: 'cups',
-    async open(printer, signal) {
+    async open(printer, signal, purpose) {
       const ahead = letsNextAhead(printer)
-      const found = await queues.look(printer, ahead ? RECENT_MS : 0)
+      const found = await queues.look(printer, ahead && purpose === 'job' ? RECENT_MS : 0)
       const own = await openOwn(printer, found, signal)
-      const openDirect = (sendSignal: AbortSignal) => direct.open(printer, sendSignal)
+      const openDirect = (sendSignal: AbortSignal) => direct.open(printer, sendSignal, 'job')
       const parts = { server, queues, watch, log, config: config.jobs, printer, found, own, openDirect }
       const session = cupsSession({ ...parts, letsNextAhead: ahead })
       return {
