@@ -35,7 +35,7 @@ export interface Committer {
 const PAUSE_MS = 250
 const PAUSE_AFTER_FAILURE_MS = 5_000
 /** More at once would hold up whoever else wants the processor. */
-const DEFERRED_AT_ONCE = 250
+const DEFERRED_AT_ONCE = 1000
 const DEFERRED_MAX = 10_000
 /** A commit that does not come back by then never will: the library waits for ever after some failures. */
 const DEADLINE_MS = 60_000
