@@ -114,6 +114,8 @@ export interface Journal {
   /** Writes the job with its document: from then on it outlives the process, and holds while its printer is not ready. */
   accept(job: ActiveJob): Promise<void>
   change(job: ActiveJob, change: Partial<JobRecord>): Promise<void> | undefined
+  /** Notes for which printer the job waits now; what the store does not take comes there with the next change. */
+  move(job: ActiveJob, printer: string): Promise<void> | undefined
   /** Ends a job and tells everybody who waits. */
   finish(job: ActiveJob, change: Partial<JobRecord>): Promise<void>
   /** Forgets a job that was refused before it was accepted. */
@@ -187,6 +189,11 @@ export function createJournal(store: Store, log: Log, onChange: (record: JobReco
         job.record = { ...before, revision: job.record.revision }
         throw error
       })
+    },
+    move(job, printer) {
+      if (job.record.printer === printer) return
+      job.record = { ...job.record, printer }
+      return job.stored ? write(job).catch(() => {}) : undefined
     },
     async finish(job, change) {
       // Whoever failed is likely to want it again; what printed is gone with its client's copy.

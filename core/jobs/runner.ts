@@ -49,6 +49,7 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
       throw fail('QUEUE_SHARE_SPENT', [printer.record.path, String(own)])
     const gated = preflightOf(printer, config) === 'gate'
     journal.begin(job)
+    void journal.move(job, printer.record.path)
     if (!job.answersEarly || (gated && printer.lane.idle)) return enqueue(job, printer, new Set())
     const known = gated && freshlyStopped(printer)
     if (known) return endings.giveUp(job, known)
@@ -74,7 +75,6 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
   }
 
   function enqueue(job: ActiveJob, printer: LivePrinter, tried: Set<LivePrinter>, admission?: Promise<boolean>): void {
-    if (job.record.printer !== printer.record.path) void journal.change(job, { printer: printer.record.path })
     printer.lane.enqueue(async (turn) => {
       if (admission && !(await admission)) return
       await run(job, printer, tried, turn).catch((error) => endings.broke(job, error))
@@ -94,7 +94,10 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
       if (job.canceled) return endings.cancel(job)
       if (stopping) return endings.leave(job)
       const other = nextCandidate(job, tried.add(printer))
-      if (other) return enqueue(job, other, tried)
+      if (other) {
+        await journal.move(job, other.record.path)
+        return enqueue(job, other, tried)
+      }
       const pauses = job.record.held ? HOLD_PAUSES_MS : RETRY_PAUSES_MS
       const leftMs = deadlineOf(job, printer, notReady, began) - Date.now()
       if (leftMs <= 0) return endings.giveUp(job, notReady)

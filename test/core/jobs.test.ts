@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { fail } from '../../core/errors.ts'
 import type { Gateway } from '../../core/gateway.ts'
 import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
@@ -291,4 +292,38 @@ t.test('a printer that is removed takes the jobs with it that wait for it alone'
   }
   while ((await gateway.job(pool, anybody)).completedAt === null) await sleep(5)
   t.match(await gateway.job(pool, anybody), { state: 'completed' }, 'a pool has other printers')
+})
+
+t.test('an accepted job of a pool goes on to another printer while the store takes no writes', async (t) => {
+  const printer = await zebra(t)
+  const dead = `tcp://127.0.0.1:${await deadPort()}`
+  let full = false
+  let refused = 0
+  const { print, gateway } = await startRig(t, {
+    printers: [
+      { uri: dead, driver: 'raw-tcp', tags: ['dock'] },
+      { uri: printer.uri, driver: 'raw-tcp', tags: ['dock'] },
+    ],
+    around: (store) => ({
+      ...store,
+      jobs: {
+        ...store.jobs,
+        async update(...change) {
+          if (!full) return store.jobs.update(...change)
+          refused++
+          throw fail('DISK_FULL', [])
+        },
+      },
+    }),
+  })
+  full = true
+  const { jobId } = (await print('tag_dock', LABEL, { wait: false })).job
+  // Its move, and its beginning there.
+  while (refused < 2) await sleep(5)
+  t.match(await gateway.job(jobId, anybody), { state: 'queued', error: null })
+  t.same(texts(printer), [], 'nothing leaves that is not written down')
+  full = false
+  while ((await gateway.job(jobId, anybody)).completedAt === null) await sleep(5)
+  t.match(await gateway.job(jobId, anybody), { state: 'completed', printer: pathOf(printer) })
+  t.same(texts(printer), [LABEL])
 })

@@ -11,6 +11,7 @@ import type { Caller, Gateway, PrintRequest } from '../../core/gateway.ts'
 import type { UsbBus } from '../../core/links/usb-bus.ts'
 import type { Log } from '../../core/log.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
+import type { Store } from '../../core/store/store.ts'
 import { drivers as shipped } from '../../drivers/index.ts'
 
 export const anybody: Caller = { keyId: 'tester', targets: null, seesAllJobs: true, mayReconfigure: true }
@@ -35,6 +36,8 @@ type Settings = { [S in 'jobs' | 'preflight' | 'limits']?: Partial<Config[S]> } 
   log?: Log
   /** The folder of an earlier gateway, which has been closed. */
   folder?: string
+  /** What the gateway gets in place of its store. */
+  around?: (store: Store) => Store
 }
 
 /** A gateway on a folder of its own, with short patience. Everything ends with the test. */
@@ -61,10 +64,11 @@ export async function startRig(
     warn: (details: object, message: string) => void warnings.push({ ...details, message }),
     error: (details: object, message: string) => t.comment(message, details),
   }
+  const store = await createEmbeddedStore(config.data)
   const gateway = await createGateway({
     config,
     drivers,
-    store: await createEmbeddedStore(config.data),
+    store: settings.around?.(store) ?? store,
     build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
     log,
     baseDir: folder,
