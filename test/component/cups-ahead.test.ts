@@ -97,6 +97,24 @@ t.test('jobs of many clients come out in the order in which they were accepted',
   }
 })
 
+t.test('a job that takes long to be handed over is not overtaken by one that comes behind it', usual, async (t) => {
+  const { print, printer, gateway, running, untilInCups, untilState } = await startBusy(t, 0)
+  const long = Buffer.alloc(20_000_000, 'y')
+  long.write('long ')
+  const waits = print(printer.uri, long)
+  while ((await gateway.jobs({ limit: 9, caller: anybody })).jobs.length < 3) await sleep(1)
+  const accepted = await print(printer.uri, 'behind', { wait: false })
+  await untilInCups(COMPLETED, PROCESSING, PENDING, HELD)
+  await gateway.cancel(running, anybody)
+  printer.fault(null)
+  t.match((await waits).job, { state: 'completed', error: null })
+  t.match(await untilState(accepted.job.jobId, 'completed'), { state: 'completed' })
+  t.same(
+    textsOf(printer).map((text) => text.slice(0, 6)),
+    ['first', 'long y', 'behind'],
+  )
+})
+
 t.test('what cupsd loses while it waits is printed once; what may have begun is not sent again', usual, async (t) => {
   const lost = { policy: 'usual', dirtyCleanSeconds: 30 } as const
   const { cupsd, printer, running, behind, untilInCups, untilState, said } = await startBusy(t, 5, lost)

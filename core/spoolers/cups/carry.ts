@@ -76,7 +76,6 @@ async function carryHeld(job: Carried, parts: CarryParts): Promise<End> {
 
 async function carryAtOnce(job: Carried, parts: CarryParts): Promise<End> {
   const { hooks, log } = parts
-  if (job.letsNextAhead) hooks.turn.pass()
   await turnOf(parts)
   await hooks.beforeFirstByte('queued')
   for (let { queue } = job; ; ) {
@@ -88,6 +87,8 @@ async function carryAtOnce(job: Carried, parts: CarryParts): Promise<End> {
       return { outcome: 'failed', error: `CUPS: ${reasonOf(error)}`, mayHavePrinted: taken }
     }
     hooks.turn.begins()
+    // CUPS takes waiting jobs by their numbers: one that is handed over held may not have an earlier one than this.
+    if (job.letsNextAhead) hooks.turn.pass()
     await hooks.spooled(String(spooled.id))
     const end = await follow(spooled, parts)
     if (end !== 'never-begun') return end
