@@ -25,6 +25,8 @@ export interface Course {
   silentSince: number | null
   /** When it was last seen it waited, and its queue could not begin it. */
   couldNotBegin: boolean
+  /** cupsd has taken its cancellation. */
+  canceled: boolean
 }
 
 export const beginCourse = ({ held }: Spooled): Course => ({
@@ -34,6 +36,7 @@ export const beginCourse = ({ held }: Spooled): Course => ({
   unreachedSince: null,
   silentSince: null,
   couldNotBegin: held,
+  canceled: false,
 })
 
 /** Nothing of the job has reached the printer: CUPS has lost it, or the printer has refused CUPS' options. */

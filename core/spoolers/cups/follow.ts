@@ -27,18 +27,31 @@ export async function follow(spooled: Spooled, parts: CarryParts): Promise<SendR
   const course = beginCourse(spooled)
   const news = newsOf(spooled, parts)
   let canceling: number | null = null
+  /** cupsd was asked to let it go, and whether it has is not known. */
+  let unanswered = false
+  async function letGo(): Promise<News | null> {
+    const said = await release(spooled, parts)
+    unanswered = said?.kind === 'silent' && !spooled.held
+    if (!spooled.held) course.couldNotBegin = false
+    return said
+  }
   try {
-    for (let item: News | null = spooled.held ? await release(spooled, parts) : null; ; item = await news.next()) {
+    const begins = spooled.held && !signal.aborted
+    for (let item: News | null = begins ? await letGo() : null; ; item = await news.next()) {
       if (signal.aborted && isStopping(signal)) return { outcome: 'left' }
-      if (signal.aborted && canceling === null) {
-        await cancelJob(server, spooled.id, spooled.user)
-        canceling = performance.now()
+      if (signal.aborted && !course.canceled) {
+        canceling ??= performance.now()
+        course.canceled = await cancelJob(server, spooled.id, spooled.user)
       }
       const end = item && (await learn(item, spooled, course, parts))
       if (end) return end
-      if (canceling !== null && performance.now() - canceling > CANCEL_MS)
-        return { outcome: 'failed', error: 'CUPS does not let go of the job', mayHavePrinted: course.sawPrinting }
-      if (item?.kind === 'job' && item.job.state === 'pending-held' && spooled.held) await release(spooled, parts)
+      if (canceling !== null && performance.now() - canceling > CANCEL_MS) {
+        // What cupsd still has it may yet print.
+        const mayHavePrinted = course.sawPrinting || !(course.canceled || spooled.held)
+        return { outcome: 'failed', error: 'CUPS does not let go of the job', mayHavePrinted }
+      }
+      const held = item?.kind === 'job' && item.job.state === 'pending-held'
+      if (held && (spooled.held || unanswered) && canceling === null) await letGo()
       const late = canceling === null ? overdue(spooled, course, config, hooks.patienceMs) : null
       if (late) {
         await cancelJob(server, spooled.id, spooled.user)
@@ -58,8 +71,10 @@ async function learn(
   { hooks, signal, queues, server, config, log }: CarryParts,
 ): Promise<SendResult | Unsent | null> {
   const { state } = course
-  if (news.kind === 'lost' && signal.aborted)
-    return { outcome: 'failed', error: 'canceled', mayHavePrinted: course.sawPrinting }
+  if (news.kind === 'lost' && signal.aborted) {
+    const { sawPrinting, canceled, couldNotBegin } = course
+    return { outcome: 'failed', error: 'canceled', mayHavePrinted: sawPrinting || !(canceled || couldNotBegin) }
+  }
   const end = takeIn(news, course, spooled, config)
   if (end === 'stopper') {
     // Others would wait behind this job for ever, and it may be on paper already.

@@ -28,6 +28,8 @@ export interface Watch {
 
 const NONE: ReadonlySet<string> = new Set()
 const LOST: News = { kind: 'lost' }
+/** How a job was that would have begun by now if its queue were well, or that its queue has put back. */
+const WAITED_OR_BEGUN = /^(pending$|processing)/
 const FIRST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
 const GROWTH = 1.25
@@ -56,7 +58,8 @@ export function createWatch(server: CupsServer): Watch {
         asked.filter(({ id }) => jobs.get(id)?.state.startsWith('processing')).map(({ queue }) => queue),
       )
       // cupsd tells with a job how its printer is only when that prints it; a queue that prints another of ours is well.
-      const waits = (one: Watched) => jobs.get(one.id)?.state === 'pending' && states.get(one) === 'pending'
+      const waits = (one: Watched) =>
+        jobs.get(one.id)?.state === 'pending' && WAITED_OR_BEGUN.test(states.get(one) ?? '')
       const unknown = asked.some((one) => waits(one) && !printing.has(one.queue))
       const stopped = unknown ? await stoppedQueues(server) : NONE
       for (const one of asked) {
