@@ -114,8 +114,8 @@ export interface Journal {
   /** Writes the job with its document: from then on it outlives the process, and holds while its printer is not ready. */
   accept(job: ActiveJob): Promise<void>
   change(job: ActiveJob, change: Partial<JobRecord>): Promise<void> | undefined
-  /** Notes for which printer the job waits now; what the store does not take comes there with the next change. */
-  move(job: ActiveJob, printer: string): Promise<void> | undefined
+  /** A change that nothing hangs on: what the store does not take comes there with the next one. */
+  note(job: ActiveJob, change: Partial<JobRecord>): Promise<void> | undefined
   /** Ends a job and tells everybody who waits. */
   finish(job: ActiveJob, change: Partial<JobRecord>): Promise<void>
   /** Forgets a job that was refused before it was accepted. */
@@ -190,9 +190,10 @@ export function createJournal(store: Store, log: Log, onChange: (record: JobReco
         throw error
       })
     },
-    move(job, printer) {
-      if (job.record.printer === printer) return
-      job.record = { ...job.record, printer }
+    note(job, change) {
+      const { state } = job.record
+      job.record = { ...job.record, ...change }
+      if (job.record.state !== state) onChange(job.record)
       return job.stored ? write(job).catch(() => {}) : undefined
     },
     async finish(job, change) {

@@ -56,13 +56,13 @@ export function createAttempts({ config, spooler, journal, renderer, log, ending
     turn,
     beforeFirstByte: (state = 'printing') => journal.change(job, { stage: 'sending', state, before }),
     async remoteJobId(id) {
-      await journal.change(job, { remoteJobId: id })
+      await journal.note(job, { remoteJobId: id })
     },
     async spooled(id) {
-      await journal.change(job, { remoteJobId: id, cupsJobId: id })
+      await journal.note(job, { remoteJobId: id, cupsJobId: id })
     },
     async state(state) {
-      if (state !== job.record.state) await journal.change(job, { state })
+      if (state !== job.record.state) await journal.note(job, { state })
     },
   })
 

@@ -49,7 +49,7 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
       throw fail('QUEUE_SHARE_SPENT', [printer.record.path, String(own)])
     const gated = preflightOf(printer, config) === 'gate'
     journal.begin(job)
-    void journal.move(job, printer.record.path)
+    void journal.note(job, { printer: printer.record.path })
     if (!job.answersEarly || (gated && printer.lane.idle)) return enqueue(job, printer, new Set())
     const known = gated && freshlyStopped(printer)
     if (known) return endings.giveUp(job, known)
@@ -95,7 +95,7 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
       if (stopping) return endings.leave(job)
       const other = nextCandidate(job, tried.add(printer))
       if (other) {
-        await journal.move(job, other.record.path)
+        await journal.note(job, { printer: other.record.path })
         return enqueue(job, other, tried)
       }
       const pauses = job.record.held ? HOLD_PAUSES_MS : RETRY_PAUSES_MS

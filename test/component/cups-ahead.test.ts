@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { PrinterEntry } from '../../core/config.ts'
+import { fail } from '../../core/errors.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
 import { zplEngine } from '../../fixtures/virtual/zpl.ts'
 import { anybody } from '../core/rig.ts'
@@ -104,7 +105,7 @@ t.test('a job that takes long to be handed over is not overtaken by one that com
   const waits = print(printer.uri, long)
   while ((await gateway.jobs({ limit: 9, caller: anybody })).jobs.length < 3) await sleep(1)
   const accepted = await print(printer.uri, 'behind', { wait: false })
-  await untilInCups(COMPLETED, PROCESSING, PENDING, HELD)
+  await untilInCups(COMPLETED, PROCESSING, PENDING, PENDING)
   await gateway.cancel(running, anybody)
   printer.fault(null)
   t.match((await waits).job, { state: 'completed', error: null })
@@ -113,6 +114,30 @@ t.test('a job that takes long to be handed over is not overtaken by one that com
     textsOf(printer).map((text) => text.slice(0, 6)),
     ['first', 'long y', 'behind'],
   )
+})
+
+t.test('a disk that is full while CUPS prints does not make the job fail', usual, async (t) => {
+  const cupsd = await privateCupsd(t, { policy: 'usual' })
+  const printer = await startSink(t)
+  const { print, untilState } = await startGateway(t, {
+    url: `unix://${cupsd.socket}`,
+    printers: [{ uri: printer.uri, driver: 'raw-tcp' }],
+    around: (store) => ({
+      ...store,
+      jobs: {
+        ...store.jobs,
+        async update(record, write) {
+          if (record.state === 'printing') throw fail('DISK_FULL', [])
+          return store.jobs.update(record, write)
+        },
+      },
+    }),
+  })
+  printer.fault({ kind: 'never-reads' })
+  const { jobId } = (await print(printer.uri, BIG, { wait: false })).job
+  t.match(await untilState(jobId, 'printing'), { state: 'printing' })
+  printer.fault(null)
+  t.match(await untilState(jobId, 'completed', 'failed'), { state: 'completed', error: null })
 })
 
 t.test('what cupsd loses while it waits is printed once; what may have begun is not sent again', usual, async (t) => {

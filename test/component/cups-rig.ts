@@ -12,6 +12,7 @@ import type { PrintRequest } from '../../core/gateway.ts'
 import { openIpp } from '../../core/ipp/client.ts'
 import type { IppOperation } from '../../core/ipp/tables.ts'
 import { createEmbeddedStore } from '../../core/store/embedded.ts'
+import type { Store } from '../../core/store/store.ts'
 import { drivers } from '../../drivers/index.ts'
 import { rawEngine } from '../../fixtures/virtual/raw.ts'
 import { startTcpPrinter } from '../../fixtures/virtual/tcp.ts'
@@ -83,10 +84,12 @@ interface Settings {
   readonly printers: readonly PrinterEntry[]
   readonly jobs?: Partial<Config['jobs']>
   readonly preflight?: Partial<Config['preflight']>
+  /** What the gateway gets in place of its store. */
+  readonly around?: (store: Store) => Store
 }
 
 /** A gateway that prints over CUPS, on a folder of its own. */
-export async function startGateway(t: Test, { url, printers, jobs, preflight, discovers = false }: Settings) {
+export async function startGateway(t: Test, { url, printers, jobs, preflight, discovers = false, around }: Settings) {
   const folder = mkdtempSync(join(tmpdir(), 'print-gateway-cups-'))
   const base = loadConfig({ file: null, env: {}, flags: {}, folder })
   const config: Config = {
@@ -99,10 +102,11 @@ export async function startGateway(t: Test, { url, printers, jobs, preflight, di
     preflight: { ...base.preflight, budgetMs: 500, ...preflight },
   }
   const said: string[] = []
+  const store = await createEmbeddedStore(config.data)
   const gateway = await createGateway({
     config,
     drivers,
-    store: await createEmbeddedStore(config.data),
+    store: around?.(store) ?? store,
     build: { version: '0.0.0', buildVersion: '0.0.0', builtAt: '2026-01-01' },
     log: {
       info() {},
