@@ -21,8 +21,8 @@ export interface Lane {
   readonly depth: number
   /** What has begun and not ended. */
   readonly running: number
-  /** Runs a task at its turn. A task never rejects. */
-  enqueue(task: Task): void
+  /** Runs a task at its turn. A task never rejects. Only one of the same `way` to the device may begin before it has ended. */
+  enqueue(task: Task, way?: unknown): void
   /** Runs at once if the lane is idle, keeping others out meanwhile; null: the lane is busy. */
   tryNow<R>(task: () => Promise<R>): Promise<R> | null
   /** Resolves when nothing runs and nothing waits. */
@@ -36,20 +36,30 @@ const NOW = Promise.resolve()
 export function createLane(): Lane {
   let working = false
   let running = 0
-  const waiting: (Task | null)[] = []
+  const waiting: ({ readonly task: Task; readonly way: unknown } | null)[] = []
   let head = 0
   let idlers: (() => void)[] = []
   /** Resolves when the newest task that runs cannot be overtaken any more. */
   let newest = NOW
   /** Begins the next task, when one of too many has ended. */
   let next: (() => void) | null = null
+  /** The way of the tasks that run. */
+  let taken: unknown
+  /** Tells that nothing runs any more. */
+  let over = () => {}
 
   const depth = () => waiting.length - head + running
 
   async function work() {
     working = true
     while (head < waiting.length) {
-      const task = waiting[head]!
+      const { task, way } = waiting[head]!
+      // Who keeps the order on one way knows nothing of another.
+      if (running > 0 && way !== taken)
+        await new Promise<void>((resolve) => {
+          over = resolve
+        })
+      taken = way
       // Its job must not stay in memory until the queue is empty.
       waiting[head++] = null
       if (head > 1024 && head * 2 > waiting.length) {
@@ -79,6 +89,7 @@ export function createLane(): Lane {
       }
       const end = () => {
         running--
+        if (running === 0) over()
         begins(before)
         resolve()
         nextWhenFew()
@@ -108,8 +119,8 @@ export function createLane(): Lane {
     get running() {
       return running
     },
-    enqueue(task) {
-      waiting.push(task)
+    enqueue(task, way) {
+      waiting.push({ task, way })
       if (!working) void work()
     },
     tryNow(task) {

@@ -78,7 +78,7 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
     printer.lane.enqueue(async (turn) => {
       if (admission && !(await admission)) return
       await run(job, printer, tried, turn).catch((error) => endings.broke(job, error))
-    })
+    }, printer)
   }
 
   /** Everything at the head of a lane: attempts, holding, and moving on to another printer of a pool. */
@@ -122,9 +122,10 @@ export function createRunner({ config, spooler, journal, renderer, log }: Runner
     follow(job) {
       journal.begin(job)
       job.running = true
-      const { lane } = job.candidates[0]!
-      lane.enqueue((turn) =>
-        attempts.findEnd(job, job.candidates[0]!, turn).catch((error) => endings.broke(job, error)),
+      const printer = job.candidates[0]!
+      printer.lane.enqueue(
+        (turn) => attempts.findEnd(job, printer, turn).catch((error) => endings.broke(job, error)),
+        printer,
       )
     },
     async stop(withinMs) {

@@ -119,3 +119,34 @@ t.test('a job that has had its turn is not kept in memory while others wait', as
   t.equal(first.deref(), undefined)
   second.end()
 })
+
+t.test('a task of another way waits until all before it have ended, although they let others go', async (t) => {
+  const lane = createLane()
+  const told: string[] = []
+  const ends: (() => void)[] = []
+  const passing =
+    (name: string) =>
+    async ({ pass }: Turn) => {
+      told.push(`${name} begins`)
+      pass()
+      await new Promise<void>((resolve) => ends.push(resolve))
+      told.push(`${name} ends`)
+    }
+  const turns = () => new Promise((resolve) => setImmediate(resolve))
+  lane.enqueue(passing('cups 1'), 'cups')
+  lane.enqueue(passing('cups 2'), 'cups')
+  await turns()
+  lane.enqueue(async () => void told.push('direct'), 'direct')
+  lane.enqueue(passing('cups 3'), 'cups')
+  await turns()
+  t.same(told, ['cups 1 begins', 'cups 2 begins'])
+  t.equal(lane.depth, 4)
+  ends[0]!()
+  await turns()
+  t.same(told.slice(2), ['cups 1 ends'], 'one of them still prints')
+  ends[1]!()
+  await turns()
+  t.same(told.slice(3), ['cups 2 ends', 'direct', 'cups 3 begins'])
+  ends[2]!()
+  await lane.drained()
+})
